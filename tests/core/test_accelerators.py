@@ -55,6 +55,27 @@ def test_sheets_are_of_this_world():
         assert 2012 < a.year < 2027, name
 
 
+# bits of the memory's bus, bits per second and line in 1e9
+BUS = {
+    "K40": (384, 6), "K80": (384, 5), "M60": (256, 5), "P4": (256, 6), "P40": (384, 7.2),
+    "P100": (4096, 1.43), "1080TI": (352, 11), "V100": (4096, 1.752), "T4": (256, 10),
+    "A100-40": (5120, 2.43), "A100-PCI-40": (5120, 2.43), "A100": (5120, 3.186),
+    "A100-PCI": (5120, 3.024), "A800": (5120, 3.186), "A10": (384, 12.5), "A10G": (384, 12.5),
+    "A30": (3072, 2.43), "A40": (384, 14.5), "A5000": (384, 16), "A6000": (384, 16),
+    "3090": (384, 19.5), "4090": (384, 21), "6000-ADA": (384, 20), "5090": (512, 28),
+    "L4": (192, 12.5), "L40": (384, 18), "L40S": (384, 18), "H100": (5120, 5.23),
+    "H200": (6144, 6.25), "MI100": (4096, 2.4), "MI210": (4096, 3.2), "MI250": (8192, 3.2),
+    "MI300X": (8192, 5.2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("key", "bus"), BUS.items())
+def test_traffic_with_memory_is_the_width_of_its_bus_times_its_rate(key, bus):
+    bits, rate = bus
+    wanted = bits / 8 * rate * 1e9
+    assert ACCELERATORS[key].memory_b_per_s == pytest.approx(wanted, rel=0.005)
+
+
 def test_what_no_table_holds_is_stated_and_asked_for():
     with pytest.raises(DataError, match=r"'TPU v5e' .*leave these rows out"):
         accelerators(["TPU v5e", "H100"])

@@ -9,7 +9,13 @@ import pytest
 from benchmarks.confounding_lib.confounded_site import ConfoundedSite
 from rheostat.cli import run
 from rheostat.decision.trial import plan_trial
-from rheostat.decision.trial_size import _spread, trial_result, trial_size, with_trial
+from rheostat.decision.trial_size import (
+    TrialResult,
+    _spread,
+    trial_result,
+    trial_size,
+    with_trial,
+)
 from rheostat.errors import DataError
 from rheostat.prediction.effects.predictor import WithinApplication
 
@@ -152,3 +158,12 @@ def test_a_request_of_no_amount_is_a_request_that_is_not_known(amount):
     model = WithinApplication(targets=("runtime_s",))
     told = [trial_result(rows(odd), "nodes", model.fit(rows(odd))) for odd in (None, amount)]
     assert told[0] == told[1]
+
+
+@pytest.mark.parametrize(("forecast", "agrees"), [
+    (None, True), ((-0.8, -0.9, -0.7), True), ((-0.3, -0.4, -0.2), True),
+    ((-0.5, -0.6, -0.4), True), ((-0.9, -1.0, -0.71), False), ((-0.1, -0.39, 0.1), False),
+])  # fmt: skip
+def test_a_trial_agrees_with_a_forecast_where_their_intervals_touch(forecast, agrees) -> None:
+    trial = (-0.55, -0.7, -0.4)
+    assert TrialResult("nodes", 9, 3, trial, trial, forecast).agrees is agrees

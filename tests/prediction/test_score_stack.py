@@ -105,6 +105,9 @@ def test_what_lies_beyond_all_that_was_seen_counts_as_its_edge():
     trees, networks = stack._inputs(x, vectors)
     assert networks.tolist() == [[0.5, -3.5, 0.0, 0.0], [FARTHEST, -FARTHEST, FARTHEST, -FARTHEST]]
     assert trees.tolist() == [[2.0, -3.5, 6.0], [1e6, -5.0, -3e9]]
+    stack.center_, stack.scale_ = stack.center_[:3], stack.scale_[:3]
+    stack.directions_ = np.array([[3.0]])
+    assert stack._inputs(x, vectors[:, :1])[0].tolist() == [[2.0, -3.5, 3.0], [1e6, -5.0, 90.0]]
     stack.center_, stack.scale_ = stack.center_[:2], stack.scale_[:2]
     trees, networks = stack._inputs(x, vectors[:, :0])
     assert trees.tolist() == x.tolist()
@@ -151,7 +154,7 @@ def test_shares_and_scatter_come_from_parts_that_were_left_out(monkeypatch):
     assert (made.trees_.count, made.network_.count) == (60, 60)
     assert made.scale_ == pytest.approx(x.std(axis=0) + 1e-6, rel=1e-12)
     made.shares_ = shares = np.array([0.3, 0.5, 0.2])
-    asked = np.array([[1.0, 0.5], [-1.0, 0.2]])
+    asked = np.array([[2.0, 0.5], [-3.0, 0.2]])
     far = (asked - x.mean(axis=0)) / (x.std(axis=0) + 1e-6)
     wanted = shares @ [asked[:, 0], asked[:, 1] + z.mean(), far[:, 1] + lengths.mean()]
     assert made.predict(asked, np.zeros((2, 0))) == pytest.approx(wanted)

@@ -50,7 +50,6 @@ ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "out" / "mutants"
 KILLED, SURVIVED, TIMEOUT, UNTESTED, SAME = "killed", "survived", "timeout", "untested", "same"
 SPARE_S, TIMES, WALL_S, MEMORY_B = 8.0, 3.0, 900.0, 12 * 2**30
-LOADED = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
 BELOW = {"core": (), "measurement": ("core",), "tradeoff": ("core", "measurement", "prediction"),
          "decision": ("core", "measurement", "prediction")}  # fmt: skip
 BELOW |= {"prediction": ("core", "measurement"), "simulation": BELOW["decision"],
@@ -124,7 +123,7 @@ def _tested(copy: Path, files: Sequence[str], allowed_s: int) -> int:
     os.environ.update(environment(copy, MUTANTS_LIST=str(copy / "list.json")))
     sys.dont_write_bytecode = False
     try:
-        return int(pytest.main([*OPTIONS, *LOADED, "-x", "--tb=no", "-rfE", *files]))
+        return int(pytest.main([*OPTIONS, "-x", "--tb=no", "-rfE", *files]))
     except (pytest.PytestUnraisableExceptionWarning, ExceptionGroup):
         return 1  # the change leaves something open, which pytest says at its very end
 

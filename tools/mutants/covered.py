@@ -1,4 +1,8 @@
-"""Which tests run which function: recorded once per test file, and again where the file changes."""
+"""Which tests run which function: recorded once per test file, and again where the file changes.
+
+A test that is marked slow, or takes more CPU time than a change may cost, is never run for a
+change: noting leaves such a test at that time, and a file after `LONGEST_S`.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,13 @@ import hashlib
 import json
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
+import pytest
+from child import in_child
 from rich.progress import track
 
 HERE = Path(__file__).resolve().parent
@@ -24,13 +30,16 @@ BESIDE = ("contracts/test_meters.py", "contracts/test_readers.py", "contracts/te
           "simulation/test_coschedule.py", "simulation/test_malformed.py")  # fmt: skip
 # of a part of a package, tests beside those in its package's folder that name its modules
 OF_PART = {
+    "decision/trial": ("contracts/test_one_forecast.py",),
     "prediction/effects": ("decision/test_evidence.py",),
     "prediction/iteration_time": ("recipes/test_smart.py", "recipes/test_smart_nets.py"),
     "prediction/step_cost": ("recipes/test_dnnperf.py",),
 }
 LITTLE_OF_MUCH = ("prediction/test_persist.py",)
 CLOSEST, DEAREST_S = 3, 6.0  # files at first; CPU seconds then and later
-OPTIONS = ["-n", "0", "-p", "plugin", "-p", "no:cacheprovider", "-m", "not slow"]
+LONGEST_S = 300.0  # of a file, by the clock
+OPTIONS = ["-n", "0", "-p", "plugin", "-p", "no:cacheprovider", "-m", "not slow",
+           "-W", "ignore::pytest.PytestAssertRewriteWarning"]  # fmt: skip
 Tests = dict[str, tuple[float, list[str]]]
 
 
@@ -57,13 +66,22 @@ def recorded(root: Path, book: Path, wanted: Sequence[str], only: Sequence[str] 
     for name in track(left, "noting which test runs what", disable=not left):
         found = book.with_suffix(f".{os.getpid()}")  # another run may take notes of its own
         found.write_text("{}")
-        subprocess.run([sys.executable, "-m", "pytest", *OPTIONS, name], cwd=root, check=False,
-                       stdout=subprocess.DEVNULL,
-                       env=environment(root, MUTANTS_RECORD=str(found)))  # fmt: skip
+        in_child(partial(_noted, root, name, found), LONGEST_S)
         known[name] = {"digest": files[name], "tests": json.loads(found.read_text())}
         found.unlink()
         book.write_text(json.dumps(before | known), encoding="utf-8")
     return {t: (s, f) for entry in known.values() for t, (s, f) in entry["tests"].items()}
+
+
+def _noted(root: Path, name: str, found: Path) -> int:
+    """The tests of one file in this process, which has the large libraries loaded already."""
+    with Path(os.devnull).open("wb") as nothing:
+        os.dup2(nothing.fileno(), 1)
+        os.dup2(nothing.fileno(), 2)
+    os.chdir(root)
+    os.environ.update(environment(root, MUTANTS_RECORD=str(found)))
+    sys.path.insert(0, str(root / "src"))
+    return int(pytest.main([*OPTIONS, name]))
 
 
 def _test_files(root: Path, wanted: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import signal
 import time
 from collections import defaultdict
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ SOURCES = [f"src/rheostat/{p}/*" for p in covered.PACKAGES]
 tracer = coverage.Coverage(data_file=None, include=SOURCES) if RECORD else None
 if tracer:
     tracer.start()
+    signal.signal(signal.SIGPROF, lambda *_: pytest.fail("too dear for any change"))
 passed: dict[str, bool] = {}
 seconds: dict[str, float] = {}
 
@@ -29,8 +31,10 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     began = time.process_time()
     if tracer:
         tracer.switch_context(item.nodeid)
+        signal.setitimer(signal.ITIMER_PROF, covered.DEAREST_S)
     yield
     if tracer:
+        signal.setitimer(signal.ITIMER_PROF, 0)
         tracer.switch_context("")
     seconds[item.nodeid] = time.process_time() - began
 

@@ -80,11 +80,12 @@ def step_memory(graph: Graph, optimizer: str = "") -> StepMemory:
     np.maximum.at(ends, root[source], reader)
     held = _held(np.where(made & ~gradient, size, 0.0), ends)
     held_gradients = _held(np.where(made & gradient, size, 0.0), ends)
-    at = int(np.argmax(held + held_gradients)) if len(size) else 0
+    at = np.argsort(-(held + held_gradients), kind="stable")[:1]  # none of no operations
     weights = float(size[code == "weight"].sum()) or float(size[update].sum())
     return StepMemory(
-        weights, float(held_gradients[at]), STATE.get(optimizer, 0) * weights, float(held[at]),
-        float(size[put_in & (code != "weight")].sum()), CONTEXT_B + WORKSPACE_B,
+        weights, float(held_gradients[at].sum()), STATE.get(optimizer, 0) * weights,
+        float(held[at].sum()), float(size[put_in & (code != "weight")].sum()),
+        CONTEXT_B + WORKSPACE_B,
     )  # fmt: skip
 
 

@@ -1,0 +1,92 @@
+"""Memory of a step, value by value: each lives from its operation to the last that takes it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rheostat.core.graph import op_graph
+from rheostat.prediction.step_cost.step_memory import CONTEXT_B, WORKSPACE_B, step_memory
+
+# opcode, class, shape, type, bytes moved, times, fused, operands
+STEP = [
+    ("weight", "parameter_constant", [10], "f32", 0, 1, False, []),  # 0
+    ("input", "parameter_constant", [5], "f32", 0, 1, False, []),
+    ("dot", "matmul", [300], "f32", 9, 1, False, [0, 1]),  # 2: 1200 B, till the transpose at 5
+    ("view", "data_movement", [300], "f32", 0, 1, False, [2]),  # 3: of 2
+    ("exponential", "transcendental", [100], "f64", 9, 1, False, [1]),  # 4: 800 B, till 6
+    ("view", "data_movement", [300], "f32", 0, 1, False, [3]),  # 5: of 3, so of 2
+    ("dot", "matmul", [10], "f32", 9, 1, False, [4, 1]),  # 6: 40 B, the gradient
+    ("view", "data_movement", [10], "f32", 0, 1, False, [6]),  # 7: of 6
+    ("broadcast", "data_movement", [9999], "f32", 5, 1, False, [6]),  # 8: of no memory of its own
+    ("add", "elementwise", [500], "f32", 9, 1, True, [6]),  # 9: within a fusion
+    ("add", "elementwise", [500], "f32", 9, 0, False, [6]),  # 10: never runs
+    ("sgd-update", "other", [10], "f32", 9, 1, False, [0, 7]),  # 11
+    ("copy", "data_movement", [3], "bf16", 9, 1, False, [6]),  # 12: 6 B
+]
+
+
+def graph(rows, **columns):
+    names = ("opcode", "op_class", "shape", "dtype", "bytes", "times", "fused")
+    nodes = {n: [row[i] for row in rows] for i, n in enumerate(names)}
+    for name in ("bytes", "times"):
+        nodes[name] = [float(v) for v in nodes[name]]
+    nodes |= {n: [0.0] * len(rows) for n in ("flops", "transcendentals")} | columns
+    edges = [(a, i) for i, row in enumerate(rows) for a in row[-1]]
+    return op_graph("mine", nodes, np.array(edges, dtype=np.int64).reshape(-1, 2).T)
+
+
+@pytest.mark.parametrize(("optimizer", "kept"), [("", 0), ("sgd", 0), ("momentum", 1), ("adam", 2)])
+def test_the_most_is_held_where_most_values_live(optimizer, kept):
+    found = step_memory(graph(STEP), optimizer)
+    assert (found.parameters_b, found.data_b, found.optimizer_b) == (40.0, 20.0, 40.0 * kept)
+    assert found.activations_b == 1200.0 + 800.0  # while 4 and 5 run
+    assert found.gradients_b == 0.0
+    assert found.workspace_b == CONTEXT_B + WORKSPACE_B
+    assert found.peak_b == sum(vars(found).values())
+
+
+def test_gradients_count_while_they_live_and_a_view_keeps_its_value():
+    late = [*STEP[:5], ("view", "data_movement", [300], "f32", 0, 1, False, [3]), *STEP[6:12],
+            ("copy", "data_movement", [3], "bf16", 9, 1, False, [5, 4])]  # fmt: skip
+    found = step_memory(graph(late))
+    assert found.gradients_b == 40.0
+    assert found.activations_b == 2000.0
+
+
+def test_of_several_results_those_taken_out_are_held():
+    rows = [
+        ("input", "parameter_constant", [5], "f32", 0, 1, False, []),
+        ("split", "other", [800], "f32", 9, 1, False, [0]),
+        ("getitem", "data_movement", [100], "f32", 0, 1, False, [1]),
+        ("getitem", "data_movement", [200], "f32", 0, 1, False, [1]),
+        ("add", "elementwise", [1], "f32", 9, 1, False, [2, 3]),
+    ]
+    assert step_memory(graph(rows)).activations_b == 400.0 + 800.0 + 4.0
+
+
+def test_a_view_is_of_its_first_operand():
+    rows = [
+        ("input", "parameter_constant", [5], "f32", 0, 1, False, []),
+        ("negate", "elementwise", [100], "f32", 9, 1, False, [0]),
+        ("negate", "elementwise", [30], "f32", 9, 1, False, [0]),
+        ("view", "data_movement", [100], "f32", 0, 1, False, [1, 2]),
+        ("negate", "elementwise", [1000], "f32", 9, 1, False, [0]),
+        ("add", "elementwise", [1], "f32", 9, 1, False, [3, 4]),
+    ]
+    assert step_memory(graph(rows)).activations_b == 400.0 + 4000.0 + 4.0  # 120 are free by then
+
+
+def test_without_named_weights_what_is_updated_tells_their_size():
+    rows = [
+        ("input", "parameter_constant", [7], "f32", 0, 1, False, []),
+        ("negate", "elementwise", [7], "f32", 9, 1, False, [0]),
+        ("adam-update", "other", [7], "f32", 9, 1, False, [0, 1]),
+    ]
+    found = step_memory(graph(rows), "adam")
+    assert (found.parameters_b, found.optimizer_b, found.data_b) == (28.0, 56.0, 28.0)
+    assert (found.gradients_b, found.activations_b) == (28.0, 0.0)
+
+
+def test_no_operations_hold_the_libraries_alone():
+    assert step_memory(graph([])).peak_b == CONTEXT_B + WORKSPACE_B
