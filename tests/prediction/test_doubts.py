@@ -8,9 +8,19 @@ import pytest
 
 from benchmarks.confounding_lib.confounded_site import ConfoundedSite
 from rheostat import table
+from rheostat.core.jobs import Column, Moment
 from rheostat.decision.trial import plan_trial
+from rheostat.errors import LeakError
 from rheostat.explanation.identification import identification_words
 from rheostat.prediction.effects import WithinApplication, plausible
+from rheostat.prediction.effects.believed import examine
+from rheostat.prediction.effects.doubts import (
+    FEWEST_PAIRS,
+    LEAST_NOISE,
+    MOST_NOISE,
+    noise_of_repeats,
+)
+from rheostat.prediction.effects.effect_coding import Rows
 from rheostat.questions.logs.log_answer import log_answer
 
 
@@ -153,3 +163,52 @@ def test_the_placebo_is_said_of_each_application_where_users_chose() -> None:
     trial = site_log("none", 0.05)
     model = WithinApplication(("nodes",)).fit(trial)
     assert not any("Placebo" in w for w in log_answer(model, trial, ("nodes",)).sentences)
+
+
+def test_noise_is_told_from_the_median_gap_between_runs_in_a_row_of_one_request() -> None:
+    """The median of |a - b| is 0.6745 times the square root of two spreads of normal noise."""
+    y = np.tile([0.0, 0.05], 20)
+    one = np.zeros(40, dtype=np.int64)
+    assert noise_of_repeats(y, one, one) == pytest.approx(0.05 / (0.6745 * 2**0.5))
+    apart = np.arange(40) % 2  # each request has one runtime
+    assert noise_of_repeats(y, apart, one) == noise_of_repeats(y, one, apart) == LEAST_NOISE
+    assert noise_of_repeats(100 * y, one, one) == MOST_NOISE
+    few = FEWEST_PAIRS + 1  # so many runs in a row are one pair less
+    assert noise_of_repeats(y[:few], one[:few], one[:few]) > LEAST_NOISE
+    assert noise_of_repeats(y[: few - 1], one[1:few], one[1:few]) == LEAST_NOISE
+
+
+def rows(log_asked, problem) -> Rows:
+    """Runs of one user's application that ran as they asked."""
+    zero, none = np.zeros(len(problem), dtype=np.int64), np.zeros((len(problem), 0))
+    asked = np.asarray(log_asked, dtype=float)[:, None]
+    return Rows(zero, zero, zero, np.asarray(problem), {}, np.zeros(len(problem), dtype=bool), none,
+                none, none, asked, asked)  # fmt: skip
+
+
+@pytest.mark.parametrize(("spread", "log_step", "believed"), [
+    (0.05, 1.0, True),  # hardly more than true repeats
+    (0.5, 20.0, True),  # much more, but requests differ so much that exponents stay known
+    (0.5, 1.0, False),
+])  # fmt: skip
+def test_problems_are_believed_unless_repeats_differ_and_leave_exponents_open(
+    spread, log_step, believed
+) -> None:
+    n = 200
+    problem = np.arange(n) // 20
+    asked = log_step * (np.arange(n) // 10 % 2)  # ten runs at each of two settings
+    y = spread * np.random.default_rng(0).standard_normal(n)
+    found = examine(rows(asked, problem), y, 1, "script", ())
+    assert (found.words == ()) is believed
+    own = len(np.unique(found.rows.problem))
+    assert own == (10 if believed else n)
+
+
+def test_a_column_that_is_known_only_later_answers_nothing() -> None:
+    log = table({"app": ["a", "b"] * 60, "user": ["u"] * 120, "nodes": [1, 1, 2, 2] * 30,
+                 "submit_s": np.arange(120.0), "power_w": [200.0] * 120,
+                 "runtime_s": 100.0 + np.arange(120) % 7})  # fmt: skip
+    model = WithinApplication(("nodes",)).fit(log)
+    later = log.with_columns([Column("nodes", "", Moment.END)], nodes=log.frame["nodes"])
+    with pytest.raises(LeakError, match="nodes is known later"):
+        model.predict(later)
