@@ -85,6 +85,7 @@ bench-learned: install
 # rewrites the pages and blocks that come from the code
 docs: install
 	@$(BIN)/python docs/make_reference.py > docs/reference.md
+	@$(BIN)/python docs/make_grafana.py
 	@$(BIN)/python docs/make_demo.py
 	@$(BIN)/python docs/make_api.py > docs/api.md
 	@$(BIN)/python docs/make_extras.py

@@ -56,7 +56,8 @@ NEEDS_TRUST = {
     """,
     "names a program, an address or a model": """
         arguments base-url check dask host image larger larger-url measure meters model-name
-        allowed-host engine option perf port priority sacct sandbox slurm upstream version
+        allowed-host engine option per-tenant perf port priority sacct sandbox slurm
+        tenant-header upstream version
     """,
     "checks less, or confines less": """
         tokens new-token of-user

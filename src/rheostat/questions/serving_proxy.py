@@ -6,6 +6,7 @@ Apart from the other questions of language models, as it loads no tables before 
 from __future__ import annotations
 
 import asyncio
+import re
 import signal
 import socket
 from collections.abc import Mapping, Sequence
@@ -19,8 +20,9 @@ from rheostat.decision.serving.dispatch_queue import DispatchQueue
 from rheostat.decision.serving.proxy import PRIORITY, ServingProxy
 from rheostat.decision.serving.request_target import is_this_machine
 from rheostat.decision.serving.service_order import ServiceOrder
+from rheostat.decision.serving.tenant_line import TenantLine
 from rheostat.decision.serving.upstream import Upstream, upstream_connections
-from rheostat.decision.serving.waiting_line import BoundLine, KeyLine
+from rheostat.decision.serving.waiting_line import BoundLine
 from rheostat.errors import DataError
 from rheostat.prediction.answer_length.length_learner import LengthLearner, ready
 from rheostat.prediction.answer_length.service_cost import StepTimes
@@ -33,6 +35,8 @@ IDLE_S, KEPT_S = 2.0, 75
 """After so long without use we close a connection to a server, sooner than servers do (5 s), and
 one from a client, later than clients do: who asks on a connection that is being closed is lost."""
 STEP = "8e-3,20e-6,22e-9,22e-6"
+MOST_PLACES = 100_000
+HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -74,6 +78,8 @@ def proxy(
     waiting: int = 10_000,
     head_start_s: float = 100.0,
     within: str = "",
+    per_tenant: Sequence[str] = (),
+    tenant_header: str = "",
     step_s: str | Sequence[float] = STEP,
     model: Path | str | None = None,
     save: Path | str | None = None,
@@ -102,6 +108,11 @@ def proxy(
         That a request of a tenth of the cost goes before.
     within : str
         Bound for 99 of 100 answers, as 90s, or 1.2x what first come, first served would need.
+    per_tenant : sequence of str
+        Requests that one tenant has at servers at once, as 8; of one alone, as batch=2. The next
+        place goes to who holds the fewest.
+    tenant_header : str
+        Header that says whose a request is; its key if empty.
     step_s : str or sequence of float
         Seconds of a step, as `llm.calibrate` says them.
     model, save : path, optional
@@ -137,7 +148,10 @@ def proxy(
     order = service_order(policy, head_start_s, step_s, in_flight, known)
     order.learn = save is not None
     front = serving_proxy(upstream, priority, order, in_flight, waiting, timeout_s, body_limit_b,
-                          within)  # fmt: skip
+                          within,
+                          tenants=tenant_line(per_tenant, tenant_header, within))  # fmt: skip
+    if tenant_header:
+        front.tenant_headers = (tenant_header.lower(),)
     front.learn_apart = True
     front.hosts = host_names(host, allowed_hosts)
     try:
@@ -177,7 +191,7 @@ def service_order(
 
 def serving_proxy(
     upstreams: Sequence[str], priority: str, order: ServiceOrder, in_flight: int, waiting: int,
-    timeout_s: float, most_bytes: int, within: str = "",
+    timeout_s: float, most_bytes: int, within: str = "", *, tenants: TenantLine | None = None,
 ) -> ServingProxy:  # fmt: skip
     """The proxy, once its options agree with each other."""
     servers, problems = [], []
@@ -194,11 +208,40 @@ def serving_proxy(
         problems.append(f"--within needs costs: expected --policy cost, got {order.policy}")
     if problems:
         raise DataError("llm proxy", problems)
-    line = BoundLine(len(servers), in_flight, *parse_bound(within)) if within else KeyLine()
-    queue = DispatchQueue(len(servers), 10**9 if priority else in_flight, waiting, line)
+    line = BoundLine(len(servers), in_flight, *parse_bound(within)) if within else None
+    queue = DispatchQueue(len(servers), 10**9 if priority else in_flight, waiting, line or tenants)
     client = upstream_connections(servers, 2 * in_flight, IDLE_S)
     return ServingProxy(servers, order, queue, client, priority, timeout_s, most_bytes,
                         bool(within))  # fmt: skip
+
+
+def tenant_line(limits: Sequence[str], header: str, within: str) -> TenantLine | None:
+    """Places shared among tenants, by what each may hold; None where nothing is said of them.
+
+    >>> tenant_line(["8", "batch=2"], "x-class", "").limits
+    {'batch': 2}
+    """
+    problems, places = [], {}
+    for limit in limits:
+        name, _, number = limit.rpartition("=")
+        if not (number.isascii() and number.isdigit() and 0 < int(number[:9]) <= MOST_PLACES):
+            said = f"N or VALUE=N with N from 1 to {MOST_PLACES}"
+            problems.append(f"--per-tenant: expected {said}, got {limit!r}")
+        elif name in places:
+            problems.append(f"--per-tenant: {limit!r} says again what one tenant may hold")
+        else:
+            places[name] = int(number)
+    if not limits and header:
+        problems.append("--tenant-header without --per-tenant changes nothing: expected both")
+    if limits and within:
+        problems.append("--within orders all requests as one: expected no --per-tenant beside it")
+    if header and not HEADER.fullmatch(header):
+        problems.append(f"--tenant-header: expected a header's name, got {header!r}")
+    if any(places) and not header:
+        problems.append("--per-tenant VALUE=N names a header's value: expected --tenant-header")
+    if problems:
+        raise DataError("llm proxy", problems)
+    return TenantLine(places.pop("", MOST_PLACES), places) if limits else None
 
 
 def host_names(host: str, names: Sequence[str]) -> list[str] | None:

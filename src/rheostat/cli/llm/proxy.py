@@ -45,6 +45,16 @@ def proxy(
             "late for it; or as 1.2x, times what first come, first served would need."
         ),
     ] = "",
+    per_tenant: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Requests of one tenant at servers at once, as 8; of one alone, as batch=2. The "
+            "next place goes to who holds the fewest. Repeatable."
+        ),
+    ] = None,
+    tenant_header: Annotated[
+        str, typer.Option(help="Header that says whose a request is; its API key if not given.")
+    ] = "",
     step: Annotated[
         str, typer.Option(help="Seconds of a step, as rheostat llm calibrate prints them.")
     ] = "8e-3,20e-6,22e-9,22e-6",
@@ -86,6 +96,7 @@ def proxy(
 
     with printed(json=json) as put:
         put(ask(upstream, policy=policy, priority=priority, in_flight=in_flight, waiting=waiting,
-                head_start_s=head_start, within=within, step_s=step, model=model, save=save,
+                head_start_s=head_start, within=within, per_tenant=per_tenant or (),
+                tenant_header=tenant_header, step_s=step, model=model, save=save,
                 host=host, port=port, allowed_hosts=allowed_host or (), timeout_s=timeout,
                 body_limit_b=body_limit, stop_after_s=stop_after))  # fmt: skip

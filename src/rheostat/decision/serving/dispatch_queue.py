@@ -45,9 +45,9 @@ class DispatchQueue:
         self._line = line or KeyLine()
 
     @asynccontextmanager
-    async def place(self, key: float) -> AsyncIterator[int]:
+    async def place(self, key: float, tenant: str = "") -> AsyncIterator[int]:
         """Wait for a place; the number of the server."""
-        future = await self._given(key)
+        future = await self._given(key, tenant)
         server, began, answered = future.result(), monotonic(), False
         try:
             yield server
@@ -65,11 +65,13 @@ class DispatchQueue:
         now = monotonic()
         return [s for s, until in enumerate(self._resting) if until <= now]
 
-    async def _given(self, key: float) -> asyncio.Future[int]:
-        if self.waiting >= self.most_waiting and self._free() is None:
+    async def _given(self, key: float, tenant: str = "") -> asyncio.Future[int]:
+        at_once = self._free() is not None and not self.waiting
+        full = self.waiting >= self.most_waiting or self._line.crowded(tenant, self.most_waiting)
+        if full and not at_once:
             raise QueueFullError
         future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        self._line.push(key, future)
+        self._line.push(key, future, tenant)
         self.waiting += 1
         self._next()
         try:

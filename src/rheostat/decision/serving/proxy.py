@@ -45,6 +45,7 @@ from rheostat.decision.serving.request_target import (
 )
 from rheostat.decision.serving.sending import Sending
 from rheostat.decision.serving.service_order import ServiceOrder
+from rheostat.decision.serving.tenant_line import KEYS, tenant_of
 from rheostat.decision.serving.upstream import Upstream, answered, sent_more
 from rheostat.errors import RheostatError
 from rheostat.prediction.answer_length.length_learner import ApartFit, fitted
@@ -85,6 +86,8 @@ class ServingProxy:
         memory with it; in a thread of this one if False.
     hosts
         What ``Host`` may name beside this machine; None where it may name anything.
+    tenant_headers
+        The first of these that a request has says whose it is.
     """
 
     upstreams: Sequence[Upstream]
@@ -98,6 +101,7 @@ class ServingProxy:
     most_held_bytes: int = 1_000_000_000
     hosts: Collection[str] | None = None
     learn_apart: bool = False
+    tenant_headers: Sequence[str] = KEYS
 
     def __post_init__(self) -> None:
         self.counters = ProxyCounters()
@@ -211,10 +215,11 @@ class ServingProxy:
         key = self._key(asked, began)
         if self.priority and not scope["path"].endswith(MESSAGES):
             body = with_priority(body, round(PRIORITY[self.priority] * key))
+        tenant = tenant_of(scope["headers"], self.tenant_headers)
         unreachable: set[int] = set()
         while True:
             try:
-                async with self.queue.place(key) as server:
+                async with self.queue.place(key, tenant) as server:
                     self.counters.waited(monotonic() - began)
                     request = self._request(server, scope, target, body)
                     return await self._asked(server, request, send, asked, began)

@@ -62,7 +62,7 @@ def latest_begin(
 class WaitingLine(Protocol):
     """Those that wait."""
 
-    def push(self, key: float, place: Future[int]) -> None:
+    def push(self, key: float, place: Future[int], tenant: str = "") -> None:
         """A request waits."""
 
     def pop(self) -> Future[int] | None:
@@ -73,6 +73,9 @@ class WaitingLine(Protocol):
 
     def ended(self, place: Future[int], held_s: float, *, answered: bool) -> None:
         """A request gives its place back that it held so long, answered or broken off."""
+
+    def crowded(self, tenant: str, most_waiting: int) -> bool:
+        """Whether a tenant has as many waiting of these as it may."""
 
 
 class KeyLine:
@@ -89,7 +92,7 @@ class KeyLine:
         self._heap: list[tuple[float, int, Future[int]]] = []
         self._count = self._left = 0
 
-    def push(self, key: float, place: Future[int]) -> None:
+    def push(self, key: float, place: Future[int], tenant: str = "") -> None:
         """A request waits."""
         self._count += 1
         heapq.heappush(self._heap, (key, self._count, place))
@@ -112,6 +115,10 @@ class KeyLine:
 
     def ended(self, place: Future[int], held_s: float, *, answered: bool) -> None:
         """Nothing is learned."""
+
+    def crowded(self, tenant: str, most_waiting: int) -> bool:
+        """All are one."""
+        return False
 
 
 class BoundLine:
@@ -149,7 +156,7 @@ class BoundLine:
         self._newest: deque[float] = deque()
         self._sorted: list[float] = []
 
-    def push(self, key: float, place: Future[int]) -> None:
+    def push(self, key: float, place: Future[int], tenant: str = "") -> None:
         """A request waits that costs so many seconds."""
         now, held_s = self._clock(), key * self._held_s / self._served_s
         self._free_s = max(now, self._free_s) + held_s / self.places
@@ -245,3 +252,7 @@ class BoundLine:
         self._answered_late += self._clock() > due
         self._held_s = FORGET * self._held_s + held_s
         self._served_s = FORGET * self._served_s + cost
+
+    def crowded(self, tenant: str, most_waiting: int) -> bool:
+        """All are one."""
+        return False
