@@ -18,7 +18,7 @@ from confounding_lib.confounded_site import ConfoundedSite, Month
 from rheostat.core.jobs import JobTable
 from rheostat.core.space import Knob, powers_of_two
 from rheostat.decision.decide import Advice
-from rheostat.decision.trial import plan_trial
+from rheostat.decision.trials.trial import plan_trial
 
 LIMIT = 1.25
 JOBS = 3000

@@ -39,7 +39,7 @@ _MODULES = {
     "Advice": "decision.decide",
     "BatchPolicy": "decision.policies.batch_policy",
     "batch_policy": "decision.policies.batch_policy",
-    "plan_trial": "decision.trial",
+    "plan_trial": "decision.trials.trial",
     "Narrative": "explanation.narrate",
     "explain": "questions.explain",
     "Command": "measurement.commands.command",
@@ -51,32 +51,32 @@ _MODULES = {
     "node_fleet": "recipes.ecoshift",
     "prepared": "recipes.nodecount",
     "LogSummary": "questions.logs.log_summary",
-    "summary": "questions.summary",
-    "compare": "questions.compare",
-    "compare_policies": "questions.compare_policies",
-    "simulate": "questions.simulate",
-    "coschedule": "questions.coschedule",
-    "fit": "questions.fit",
-    "open_policy": "questions.policies",
+    "summary": "questions.logs.summary",
+    "compare": "questions.models.compare",
+    "compare_policies": "questions.scheduling.compare_policies",
+    "simulate": "questions.scheduling.simulate",
+    "coschedule": "questions.scheduling.coschedule",
+    "fit": "questions.models.fit",
+    "open_policy": "questions.scheduling.policies",
     "Answer": "questions.answer",
-    "backtest": "questions.backtest",
-    "decide": "questions.decide",
-    "describe": "questions.describe",
-    "front": "questions.front",
+    "backtest": "questions.advice.backtest",
+    "decide": "questions.advice.decide",
+    "describe": "questions.logs.describe",
+    "front": "questions.settings.front",
     "listening": "questions.listener",
-    "caps": "questions.caps",
-    "next_settings": "questions.next_settings",
-    "predict": "questions.predict",
-    "search": "questions.search",
+    "caps": "questions.settings.caps",
+    "next_settings": "questions.settings.next_settings",
+    "predict": "questions.models.predict",
+    "search": "questions.settings.search",
     "demo": "questions.demonstration.answer",
     "doctor": "questions.doctor",
-    "fetch": "questions.fetch",
-    "measure": "questions.measure",
-    "counters": "questions.counters",
-    "predict_counters": "questions.counters",
-    "train": "questions.train",
-    "explain_policy": "questions.explain_policy",
-    "export_policy": "questions.explain_policy",
+    "fetch": "questions.logs.fetch",
+    "measure": "questions.settings.measure",
+    "counters": "questions.models.counters",
+    "predict_counters": "questions.models.counters",
+    "train": "questions.scheduling.train",
+    "explain_policy": "questions.scheduling.explain_policy",
+    "export_policy": "questions.scheduling.explain_policy",
     "EventPolicy": "simulation.policies.event_policy",
     "QuantileBoosting": "simulation.policies.quantile_boosting",
     "metrics": "simulation.schedule_metrics",
@@ -131,7 +131,7 @@ if TYPE_CHECKING:
     from rheostat.decision.decide import Advice as Advice
     from rheostat.decision.policies.batch_policy import BatchPolicy as BatchPolicy
     from rheostat.decision.policies.batch_policy import batch_policy as batch_policy
-    from rheostat.decision.trial import plan_trial as plan_trial
+    from rheostat.decision.trials.trial import plan_trial as plan_trial
     from rheostat.explanation.narrate import Narrative as Narrative
     from rheostat.measurement.commands.command import Command as Command
     from rheostat.measurement.read import read as read
@@ -146,34 +146,34 @@ if TYPE_CHECKING:
     from rheostat.questions import network as network
     from rheostat.questions import site as site
     from rheostat.questions import trial as trial
+    from rheostat.questions.advice.backtest import backtest as backtest
+    from rheostat.questions.advice.decide import decide as decide
     from rheostat.questions.answer import Answer as Answer
-    from rheostat.questions.backtest import backtest as backtest
-    from rheostat.questions.caps import caps as caps
-    from rheostat.questions.compare import compare as compare
-    from rheostat.questions.compare_policies import compare_policies as compare_policies
-    from rheostat.questions.coschedule import coschedule as coschedule
-    from rheostat.questions.counters import counters as counters
-    from rheostat.questions.counters import predict_counters as predict_counters
-    from rheostat.questions.decide import decide as decide
     from rheostat.questions.demonstration.answer import demo as demo
-    from rheostat.questions.describe import describe as describe
     from rheostat.questions.doctor import doctor as doctor
     from rheostat.questions.explain import explain as explain
-    from rheostat.questions.explain_policy import explain_policy as explain_policy
-    from rheostat.questions.explain_policy import export_policy as export_policy
-    from rheostat.questions.fetch import fetch as fetch
-    from rheostat.questions.fit import fit as fit
-    from rheostat.questions.front import front as front
     from rheostat.questions.listener import listening as listening
+    from rheostat.questions.logs.describe import describe as describe
+    from rheostat.questions.logs.fetch import fetch as fetch
     from rheostat.questions.logs.log_summary import LogSummary as LogSummary
-    from rheostat.questions.measure import measure as measure
-    from rheostat.questions.next_settings import next_settings as next_settings
-    from rheostat.questions.policies import open_policy as open_policy
-    from rheostat.questions.predict import predict as predict
-    from rheostat.questions.search import search as search
-    from rheostat.questions.simulate import simulate as simulate
-    from rheostat.questions.summary import summary as summary
-    from rheostat.questions.train import train as train
+    from rheostat.questions.logs.summary import summary as summary
+    from rheostat.questions.models.compare import compare as compare
+    from rheostat.questions.models.counters import counters as counters
+    from rheostat.questions.models.counters import predict_counters as predict_counters
+    from rheostat.questions.models.fit import fit as fit
+    from rheostat.questions.models.predict import predict as predict
+    from rheostat.questions.scheduling.compare_policies import compare_policies as compare_policies
+    from rheostat.questions.scheduling.coschedule import coschedule as coschedule
+    from rheostat.questions.scheduling.explain_policy import explain_policy as explain_policy
+    from rheostat.questions.scheduling.explain_policy import export_policy as export_policy
+    from rheostat.questions.scheduling.policies import open_policy as open_policy
+    from rheostat.questions.scheduling.simulate import simulate as simulate
+    from rheostat.questions.scheduling.train import train as train
+    from rheostat.questions.settings.caps import caps as caps
+    from rheostat.questions.settings.front import front as front
+    from rheostat.questions.settings.measure import measure as measure
+    from rheostat.questions.settings.next_settings import next_settings as next_settings
+    from rheostat.questions.settings.search import search as search
     from rheostat.recipes.ecoshift import node_fleet as node_fleet
     from rheostat.recipes.nodecount import prepared as prepared
     from rheostat.simulation.policies.event_policy import EventPolicy as EventPolicy

@@ -131,7 +131,9 @@ def test_interrupted_is_130_and_says_what_is_kept(monkeypatch, log, capsys):
     assert (code, out, err) == (130, "", "rheostat: interrupted; 3 of 9 results are kept\n")
 
 
-@pytest.mark.parametrize("module", ["typer", "rheostat.cli.train", "rheostat.measurement.read"])
+@pytest.mark.parametrize(
+    "module", ["typer", "rheostat.cli.scheduling.train", "rheostat.measurement.read"]
+)
 def test_a_signal_while_a_module_loads_is_130(module, log):
     """Inside exec, too, where Python itself would end by the signal."""
     code = f"""

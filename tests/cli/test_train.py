@@ -254,7 +254,7 @@ def test_judging_is_watched_to_the_end_and_the_page_is_there_before_it(
     def cut(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rheostat.questions.train.held_out", cut)
+    monkeypatch.setattr("rheostat.questions.scheduling.train.held_out", cut)
     code, out, _ = told(capsys, *ask, tmp_path / "cut.html")
     assert (code, out) == (130, "")
     assert "episode_jobs" in (tmp_path / "cut.html").read_text()

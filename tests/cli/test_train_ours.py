@@ -22,9 +22,9 @@ def _log(path, seed):
 
 
 def test_an_order_is_trained_continued_and_runs_another_machine(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("rheostat.questions.learned_priority.STRETCH", 200)
-    monkeypatch.setattr("rheostat.questions.learned_priority.SITES", 1)
-    monkeypatch.setattr("rheostat.questions.learned_priority.SITE_JOBS", 200)
+    monkeypatch.setattr("rheostat.questions.scheduling.learned_priority.STRETCH", 200)
+    monkeypatch.setattr("rheostat.questions.scheduling.learned_priority.SITES", 1)
+    monkeypatch.setattr("rheostat.questions.scheduling.learned_priority.SITE_JOBS", 200)
     log, procs = _log(tmp_path / "site.swf", 1)
     words = ["train", str(log), "--agent", "ours", "--out", str(tmp_path / "order.json"), "--json"]
     assert run([*words, "--updates", "1", "--seed", "2"]) == 0
@@ -77,7 +77,7 @@ def test_judging_is_told_policy_by_policy(tmp_path, capsys, monkeypatch):
     def listening():
         yield lambda *told: said.append(told)
 
-    monkeypatch.setattr("rheostat.questions.learned_priority.SITES", 0)
+    monkeypatch.setattr("rheostat.questions.scheduling.learned_priority.SITES", 0)
     monkeypatch.setattr("rheostat.cli.progress.stages", listening)
     log, _ = _log(tmp_path / "site.swf", 1)
     words = ["train", str(log), "--agent", "ours", "--out", str(tmp_path / "x.json")]

@@ -15,8 +15,8 @@ from rheostat.cli import run
 from rheostat.core.jobs import Moment
 from rheostat.decision.backtest import backtest
 from rheostat.decision.decide import decide
-from rheostat.decision.trial import plan_trial
-from rheostat.decision.trial_size import trial_result
+from rheostat.decision.trials.trial import plan_trial
+from rheostat.decision.trials.trial_size import trial_result
 from rheostat.prediction.effects import WithinApplication
 from rheostat.tradeoff.all_settings import front
 

@@ -12,7 +12,7 @@ from rheostat.decision.policies.priority_functions import PRIORITY_FUNCTIONS
 from rheostat.decision.policies.priority_tree import PriorityTree
 from rheostat.decision.policies.tree_priority import SITE
 from rheostat.errors import DataError
-from rheostat.questions.policies import NAMES, open_policy
+from rheostat.questions.scheduling.policies import NAMES, open_policy
 from rheostat.simulation.policies.event_policy import ClusterState, EventPolicy
 from rheostat.simulation.policies.policy import SchedulingProblem
 from rheostat.simulation.policies.start_plan import StartPlan

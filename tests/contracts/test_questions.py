@@ -18,8 +18,8 @@ from rheostat.measurement.serving.traffic import read_traffic
 from rheostat.measurement.synthetic.capped_runs import capped_runs
 from rheostat.measurement.synthetic.served_models import request_log
 from rheostat.questions.answer import Answer
-from rheostat.questions.explain_policy import ImitationSettings
 from rheostat.questions.listener import Silent
+from rheostat.questions.scheduling.explain_policy import ImitationSettings
 from rheostat.simulation.serving.replica import Replica
 from rheostat.simulation.serving.serve import serve
 from rheostat.tradeoff.limits import Limit

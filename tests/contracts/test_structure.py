@@ -66,3 +66,16 @@ def test_a_circle_is_found_however_it_is_hidden(back: str) -> None:
     files = {"a": "from rheostat.b import y", "b": "from rheostat.c.d import z", "c.d": back}
     assert circles(files) == [{"a", "b", "c.d"}]
     assert circles(files | {"c.d": "import numpy"}) == []
+
+
+MOST_LOOSE = 12
+"""Modules that lie loose on a floor; what belongs together beyond that has a folder."""
+
+
+def loose(floor: Path) -> list[str]:
+    return sorted(p.stem for p in floor.glob("*.py") if p.stem != "__init__")
+
+
+@pytest.mark.parametrize("floor", sorted(p.parent.name for p in SRC.glob("*/__init__.py")))
+def test_few_modules_lie_loose_on_a_floor(floor: str) -> None:
+    assert len(loose(SRC / floor)) <= MOST_LOOSE, loose(SRC / floor)

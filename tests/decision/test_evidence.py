@@ -10,8 +10,8 @@ from rheostat.cli import run
 from rheostat.decision.decide import decide
 from rheostat.decision.evidence import e_value, variation
 from rheostat.decision.placebo import placebos
-from rheostat.decision.trial import plan_trial
-from rheostat.decision.trial_size import trial_size
+from rheostat.decision.trials.trial import plan_trial
+from rheostat.decision.trials.trial_size import trial_size
 from rheostat.explanation.choices.advice import explain_advice
 from rheostat.explanation.identification import identification_words
 from rheostat.prediction.effects import WithinApplication

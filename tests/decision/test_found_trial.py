@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rheostat as rh
-from rheostat.decision.found_trial import TAKEN, with_found_trial
+from rheostat.decision.trials.found_trial import TAKEN, with_found_trial
 
 
 def log(seed, *, by_user=False, by_size=0.0, drawn=False, received=True, scale=3, **more):

@@ -16,7 +16,7 @@ from rheostat.decision.coschedule.expected_schedule import ExpectedSchedule, Nod
 from rheostat.decision.coschedule.gpu_profiles import Mode
 from rheostat.decision.coschedule.packed import Packed, _by_deadlines, _by_rules, _columns
 from rheostat.decision.policies.priority_functions import PRIORITY_FUNCTIONS, priority_function
-from rheostat.decision.trial import plan_trial, probabilities
+from rheostat.decision.trials.trial import plan_trial, probabilities
 from rheostat.errors import DataError
 
 OPTIONS = [

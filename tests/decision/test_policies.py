@@ -20,7 +20,7 @@ from rheostat.decision.policies.priority_functions import (
 from rheostat.decision.policies.priority_tree import PriorityTree, TreeFeature
 from rheostat.decision.policies.tree_priority import SITE, is_site, site_score
 from rheostat.errors import DataError
-from rheostat.questions.policies import open_policy
+from rheostat.questions.scheduling.policies import open_policy
 from rheostat.training.distill.value_tree import is_student
 
 NOW, S, R, N = 1000.0, 400.0, 300.0, 8.0

@@ -15,7 +15,7 @@ from rheostat.decision.submission.randomised import effect
 from rheostat.decision.submission.shadow import HALF_WIDTHS, advice_rows, expected_loss
 from rheostat.decision.submission.slurm_files import submission_files
 from rheostat.errors import DataError
-from rheostat.questions.site_install import _kinds
+from rheostat.questions.site.install import _kinds
 
 TOLD = pl.DataFrame({
     "user": ["ann", "bob"], "app": ["cfd", "cfd"], "nodes_requested": [4, 4], "nodes": [2, 4],

@@ -26,8 +26,8 @@ from rheostat.decision.serving.dispatch_queue import DispatchQueue
 from rheostat.decision.serving.proxy_counters import EDGES_S, ProxyCounters
 from rheostat.decision.serving.proxy_messages import parsed
 from rheostat.decision.serving.service_order import ServiceOrder
-from rheostat.decision.trial import plan_trial
-from rheostat.decision.trial_size import trial_size
+from rheostat.decision.trials.trial import plan_trial
+from rheostat.decision.trials.trial_size import trial_size
 from rheostat.errors import DataError
 from rheostat.measurement.synthetic.capped_runs import capped_runs
 from rheostat.prediction.surface import Surface

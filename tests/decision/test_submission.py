@@ -15,8 +15,8 @@ import rheostat as rh
 from rheostat.decision.submission.advice_file import SubmissionAdvice, advice_bytes
 from rheostat.decision.submission.slurm_files import ADVICE, SETTINGS, submission_files
 from rheostat.errors import DataError
-from rheostat.questions.site_ingest import ingest
-from rheostat.questions.site_install import install, uninstall
+from rheostat.questions.site.ingest import ingest
+from rheostat.questions.site.install import install, uninstall
 
 ADVISED = {
     "app": ["cfd", "cfd", "md"], "user": ["alice", "bob", "bob"], "partition": ["batch"] * 3,

@@ -7,7 +7,7 @@ import pytest
 
 from rheostat import table
 from rheostat.decision.placebo import Placebo, placebos
-from rheostat.decision.trial import plan_trial, probabilities
+from rheostat.decision.trials.trial import plan_trial, probabilities
 from rheostat.prediction.effects.plausible import backwards, below_idle
 
 

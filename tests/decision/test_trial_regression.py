@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import norm, t
 
 from rheostat import plan_trial, table
-from rheostat.decision.trial_size import trial_for, trial_result, trial_size, with_trial
+from rheostat.decision.trials.trial_size import trial_for, trial_result, trial_size, with_trial
 
 ASKED, RAN, TIME = "nodes_requested", "nodes", "runtime_s"
 

@@ -8,8 +8,8 @@ import pytest
 
 from benchmarks.confounding_lib.confounded_site import ConfoundedSite
 from rheostat.cli import run
-from rheostat.decision.trial import plan_trial
-from rheostat.decision.trial_size import (
+from rheostat.decision.trials.trial import plan_trial
+from rheostat.decision.trials.trial_size import (
     TrialResult,
     _spread,
     trial_result,

@@ -66,7 +66,7 @@ def things(jobs: rh.JobTable, tmp_path_factory) -> dict[str, tuple[object, dict[
         "core.decision.Decision": (Decision((choice,)), {}),
         "decision.decide.Advice": (decide(jobs, model, knob), {}),
         "decision.backtest.Backtest": (backtest(jobs, rh.Surrogate("lightgbm"), knob), {}),
-        "decision.trial.Trial": (rh.plan_trial(jobs, 0.2), {}),
+        "decision.trials.trial.Trial": (rh.plan_trial(jobs, 0.2), {}),
         "decision.budget.allocate_power.BudgetPlan": (
             rh.allocate_power(rh.node_fleet(caps, start="lowest"), rh.PowerLimits(4000.0)), {}
         ),

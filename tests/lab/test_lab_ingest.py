@@ -8,7 +8,7 @@ import pytest
 
 from rheostat.measurement.job_logs.job_store import JobStore
 from rheostat.measurement.read import read
-from rheostat.questions.site_ingest import ingest
+from rheostat.questions.site.ingest import ingest
 
 pytestmark = [pytest.mark.slow, pytest.mark.slurm, pytest.mark.xdist_group("slurm")]
 NODE_W = {"cfd": 180 + 64 * 5.0, "md": 180 + 64 * 7.0}

@@ -10,8 +10,8 @@ import pytest
 
 from rheostat.measurement.monitoring.power_mapping import PowerMapping, PowerSeries
 from rheostat.measurement.read import read
-from rheostat.questions.site_ingest import ingest
-from rheostat.questions.site_ingest_power import power
+from rheostat.questions.site.ingest import ingest
+from rheostat.questions.site.ingest_power import power
 
 pytestmark = [pytest.mark.slow, pytest.mark.slurm, pytest.mark.xdist_group("slurm")]
 SERIES = {

@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from rheostat.questions.site_install import install, uninstall
+from rheostat.questions.site.install import install, uninstall
 
 pytestmark = [pytest.mark.slow, pytest.mark.slurm, pytest.mark.xdist_group("slurm")]
 ADVICE = pl.DataFrame({

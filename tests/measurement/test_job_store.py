@@ -19,7 +19,7 @@ from rheostat.measurement.job_logs.node_sharing import nodes_of, shared_nodes
 from rheostat.measurement.read import guess_format, read
 from rheostat.measurement.slurm import read_sacct
 from rheostat.measurement.slurm.accounting import sacct_tables
-from rheostat.questions.site_ingest import ingest
+from rheostat.questions.site.ingest import ingest
 
 HEADER = "JobID|Cluster|State|Submit|Start|End|ElapsedRaw|NNodes|ConsumedEnergyRaw|NodeList\n"
 
@@ -91,7 +91,7 @@ def test_a_requeued_run_that_never_ended_gives_way_and_a_reused_number_does_not(
 
 KILLED = """
 import os, signal, sys
-from rheostat.questions.site_ingest import ingest
+from rheostat.questions.site.ingest import ingest
 left, replace = [int(sys.argv[3])], os.replace
 def killed(*names):
     if left[0] == 0:

@@ -9,7 +9,7 @@ import pytest
 from benchmarks.confounding_lib.confounded_site import ConfoundedSite
 from rheostat import table
 from rheostat.core.jobs import Column, Moment
-from rheostat.decision.trial import plan_trial
+from rheostat.decision.trials.trial import plan_trial
 from rheostat.errors import LeakError
 from rheostat.explanation.identification import identification_words
 from rheostat.prediction.effects import WithinApplication, plausible

@@ -11,7 +11,7 @@ from rheostat.cli import run
 from rheostat.errors import DataError
 from rheostat.prediction.out_of_core.outofcore import ScaleModel
 from rheostat.prediction.saved_models.persist import load
-from rheostat.questions.fit import part_words
+from rheostat.questions.models.fit import part_words
 from rheostat.questions.workers import workers_of
 
 from .scale_months import write_months

@@ -7,7 +7,7 @@ import polars as pl
 
 from rheostat.core.jobs import JobTable
 from rheostat.measurement.synthetic.world import World
-from rheostat.questions.advice_lookup import advice_lookup
+from rheostat.questions.advice.lookup import advice_lookup
 from rheostat.questions.demonstration.demo_site import DemoWorld, generated
 
 JOBS = 4000

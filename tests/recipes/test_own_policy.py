@@ -9,7 +9,7 @@ import pytest
 from rheostat.cli import run
 from rheostat.errors import DataError
 from rheostat.measurement.job_logs.swf import write_swf
-from rheostat.questions.policies import open_policy, simulate
+from rheostat.questions.scheduling.policies import open_policy, simulate
 from rheostat.training.priority.generated_sites import generated_site
 
 MINE = """

@@ -9,9 +9,9 @@ import pytest
 
 import rheostat as rh
 from rheostat.errors import Infeasible
-from rheostat.questions.advice_lookup import advice_lookup
-from rheostat.questions.site_power import site_power
-from rheostat.questions.site_savings import site_savings
+from rheostat.questions.advice.lookup import advice_lookup
+from rheostat.questions.site.drawn_power import site_power
+from rheostat.questions.site.savings import site_savings
 from rheostat.service.question_fields import FIELDS, QUESTIONS, body_of
 from tests.service.conftest import asked, send
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rheostat.errors import DataError
-from rheostat.questions.policies import open_policy, simulate
+from rheostat.questions.scheduling.policies import open_policy, simulate
 from rheostat.simulation.learned_priority.priority import SHIPPED, LearnedPriority
 from rheostat.simulation.policies.best_of_past import BestOfPast
 from rheostat.simulation.simulate import simulate_run

@@ -13,7 +13,7 @@ import rheostat as rh
 from rheostat.core.series import Series
 from rheostat.errors import QuestionError
 from rheostat.measurement.grid_conditions import GridConditions
-from rheostat.questions.site_what_if import site_what_if
+from rheostat.questions.site.what_if import site_what_if
 from rheostat.simulation.grid_plans import (
     Capped,
     GridPlan,

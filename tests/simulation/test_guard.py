@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rheostat.cli import run as command
 from rheostat.decision.policies.batch_policy import batch_policy
 from rheostat.errors import DataError
-from rheostat.questions.policies import open_policy, simulate
+from rheostat.questions.scheduling.policies import open_policy, simulate
 from rheostat.simulation.engine.fair_share import no_share
 from rheostat.simulation.engine.jit import compiled_score
 from rheostat.simulation.learned_priority.guarded_order import play_guarded

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
-from rheostat.questions.policies import open_policy, simulate
+from rheostat.questions.scheduling.policies import open_policy, simulate
 from rheostat.simulation.learned_priority import queue_features as f
 from rheostat.simulation.learned_priority.machine_state import (
     begin,

@@ -10,7 +10,7 @@ from rheostat.core.jobs import Column, Moment
 from rheostat.decision.policies.batch_policy import batch_policy
 from rheostat.decision.policies.multifactor import DAY_S, Multifactor
 from rheostat.errors import DataError
-from rheostat.questions.policies import open_policy
+from rheostat.questions.scheduling.policies import open_policy
 from rheostat.simulation.simulate import simulate_run
 from tests.simulation.conftest import trace
 from tests.simulation.oracle import oracle

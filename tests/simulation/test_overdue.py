@@ -11,7 +11,7 @@ from rheostat.core.vocabulary import table
 from rheostat.decision.policies.priority_tree import PriorityTree
 from rheostat.decision.policies.tree_priority import SITE
 from rheostat.errors import DataError
-from rheostat.questions.policies import open_policy, simulate
+from rheostat.questions.scheduling.policies import open_policy, simulate
 from rheostat.simulation.policies.event_policy import EventPolicy
 from rheostat.simulation.policies.overdue import agreed, conventions, under, usual
 from rheostat.simulation.simulate import simulate_run

@@ -11,7 +11,7 @@ from scipy.stats import ks_2samp, spearmanr
 from rheostat.cli import run
 from rheostat.core.vocabulary import VOCABULARY
 from rheostat.measurement.job_logs.swf import write_swf
-from rheostat.questions.policies import simulate
+from rheostat.questions.scheduling.policies import simulate
 from rheostat.simulation.comparison.replay import Replay, ks_distance, queues, replay
 from tests.simulation.conftest import trace
 

@@ -14,7 +14,7 @@ from rheostat.core.storage import files
 from rheostat.errors import DataError, RheostatError
 from rheostat.measurement.job_logs.swf import write_swf
 from rheostat.prediction.out_of_core.dask_cluster import Workers
-from rheostat.questions.policies import open_policy, simulate
+from rheostat.questions.scheduling.policies import open_policy, simulate
 from rheostat.simulation.comparison import sweep as sweeping
 from rheostat.simulation.comparison.sweep import (
     finished,

@@ -14,7 +14,7 @@ import torch
 
 from rheostat.errors import DataError
 from rheostat.prediction.saved_models.persist import load
-from rheostat.questions.policies import open_policy
+from rheostat.questions.scheduling.policies import open_policy
 from rheostat.simulation.simulate import simulate_run
 from rheostat.training.env.batch import Batch
 from rheostat.training.env.episode_trace import trace as prepare

@@ -14,7 +14,7 @@ from rheostat.decision.policies.priority_functions import PRIORITY_FUNCTIONS
 from rheostat.decision.policies.priority_tree import PriorityTree, TreeFeature
 from rheostat.decision.policies.tree_priority import SITE
 from rheostat.errors import DataError
-from rheostat.questions.policies import open_policy
+from rheostat.questions.scheduling.policies import open_policy
 from rheostat.simulation.simulate import simulate_run
 from rheostat.training.distill import fit_tree as fit
 from rheostat.training.distill.dagger import DistillConfig, TrainingState, _watch, imitate

@@ -7,7 +7,7 @@ import pytest
 
 from rheostat.core.machine import Machine
 from rheostat.errors import DataError
-from rheostat.questions.train import train
+from rheostat.questions.scheduling.train import train
 from rheostat.simulation.workload import workload
 from rheostat.training.rl.jobsets import three_phases, weeks
 from rheostat.training.rl.synthetic_weeks import hourly, sampled_week, synthetic_week

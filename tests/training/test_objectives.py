@@ -13,7 +13,7 @@ from rheostat.core.machine import Machine
 from rheostat.core.series import Series
 from rheostat.core.vocabulary import VOCABULARY, table
 from rheostat.errors import DataError
-from rheostat.questions.policies import simulate
+from rheostat.questions.scheduling.policies import simulate
 from rheostat.simulation.power import plain_account
 from rheostat.training.env import SchedulingEnv
 from rheostat.training.env.episode_trace import trace as prepare

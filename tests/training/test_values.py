@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rheostat.errors import DataError
-from rheostat.questions.policies import open_policy
+from rheostat.questions.scheduling.policies import open_policy
 from rheostat.simulation.simulate import simulate_run
 from rheostat.training.distill.steps import Steps
 from rheostat.training.distill.value_tree import (

@@ -52,6 +52,14 @@ GROUPS = {
     },
 }
 """Commands for whom, each with its line on the first page of the help."""
+ROOMS = {
+    "advice": ("decide", "backtest"),
+    "logs": ("summary", "read", "fetch"),
+    "models": ("fit", "predict", "compare", "counters"),
+    "scheduling": ("simulate", "train", "explain", "coschedule"),
+    "settings": ("front", "search", "next", "caps", "measure"),
+}
+"""Folders of commands, named as those of their questions; what is in none lies beside this file."""
 
 app = typer.Typer(
     name="rheostat",
@@ -94,9 +102,10 @@ def everything(
     """Turn the knob, see the price: trade runtime against power and energy."""
 
 
+_rooms = {name: f"{room}." for room, names in ROOMS.items() for name in names}
 for _group, _lines in GROUPS.items():
     for _name, _line in _lines.items():
-        _command = getattr(import_module(f"rheostat.cli.{_name}"), _name)
+        _command = getattr(import_module(f"rheostat.cli.{_rooms.get(_name, '')}{_name}"), _name)
         if isinstance(_command, typer.Typer):
             for _info in _command.registered_commands:
                 _info.cls = PlainCommand

@@ -24,7 +24,7 @@ def doctor(
 
     with printed(json=json) as put:
         if compile_:
-            from rheostat.questions.compile_ahead import compiled
+            from rheostat.questions.scheduling.compile_ahead import compiled
 
             put(compiled())
             return

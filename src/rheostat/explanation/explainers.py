@@ -62,7 +62,7 @@ def backtest(things: Things, about: Context) -> Report:
     return Report("", *explain_backtest(only(things)))
 
 
-@explains("decision.trial.Trial", "a plan of a trial (plan_trial)")
+@explains("decision.trials.trial.Trial", "a plan of a trial (plan_trial)")
 def trial(things: Things, about: Context) -> Report:
     """Which jobs run at another setting."""
     from rheostat.core.report import Grid

@@ -12,7 +12,7 @@ from rheostat.prediction.effects.plausible import SMALL_CHANGE
 
 if TYPE_CHECKING:
     from rheostat.decision.placebo import Placebo
-    from rheostat.decision.trial_size import TrialSize
+    from rheostat.decision.trials.trial_size import TrialSize
     from rheostat.prediction.effects.identification import Identification
 
 REMEDIES = (

@@ -14,8 +14,8 @@ from rheostat.core.machine import Machine
 from rheostat.core.outcome import Predictor
 from rheostat.core.space import Space
 from rheostat.core.vocabulary import VOCABULARY, table
-from rheostat.decision.found_trial import with_found_trial
-from rheostat.decision.trial_size import with_trial as joined
+from rheostat.decision.trials.found_trial import with_found_trial
+from rheostat.decision.trials.trial_size import with_trial as joined
 from rheostat.errors import DataError
 from rheostat.measurement.read import guess_format, read
 from rheostat.measurement.tables import read_table

@@ -9,11 +9,17 @@ from typing import Any, ClassVar
 import polars as pl
 
 from rheostat.core.report import Grid, Report, Section
-from rheostat.decision.trial import Trial, plan_trial
-from rheostat.decision.trial_size import APART, TrialResult, TrialSize, trial_result, trial_size
+from rheostat.decision.trials.trial import Trial, plan_trial
+from rheostat.decision.trials.trial_size import (
+    APART,
+    TrialResult,
+    TrialSize,
+    trial_result,
+    trial_size,
+)
 from rheostat.errors import DataError
 from rheostat.questions import inputs
-from rheostat.questions.advice import advice_method
+from rheostat.questions.advice.log_advice import advice_method
 from rheostat.questions.answer import Answer
 from rheostat.questions.listener import question
 

@@ -46,7 +46,7 @@ class AdviceTable:
 def make_table(served: ServedFiles, version: str) -> AdviceTable:
     """Ask for all advice; runs in a process of its own."""
     from rheostat.errors import RheostatError
-    from rheostat.questions.advice_lookup import advice_lookup, advice_words
+    from rheostat.questions.advice.lookup import advice_lookup, advice_words
     from rheostat.service.question_process import begin, log_of, model_of
 
     begin()

@@ -83,14 +83,14 @@ class ServedQuestion:
 
 
 QUESTIONS: Mapping[str, ServedQuestion] = {
-    "summary": ServedQuestion("summary:summary"),
-    "front": ServedQuestion("front:front", rows="jobs"),
-    "decide": ServedQuestion("decide:decide", rows="jobs"),
-    "predict": ServedQuestion("predict:predict", rows="jobs"),
-    "backtest": ServedQuestion("backtest:backtest", whole_site=True),
-    "caps": ServedQuestion("caps:caps", whole_site=True),
-    "site-savings": ServedQuestion("site_savings:site_savings"),
-    "site-power": ServedQuestion("site_power:site_power", whole_site=True),
+    "summary": ServedQuestion("logs.summary:summary"),
+    "front": ServedQuestion("settings.front:front", rows="jobs"),
+    "decide": ServedQuestion("advice.decide:decide", rows="jobs"),
+    "predict": ServedQuestion("models.predict:predict", rows="jobs"),
+    "backtest": ServedQuestion("advice.backtest:backtest", whole_site=True),
+    "caps": ServedQuestion("settings.caps:caps", whole_site=True),
+    "site-savings": ServedQuestion("site.savings:site_savings"),
+    "site-power": ServedQuestion("site.drawn_power:site_power", whole_site=True),
 }
 
 

@@ -41,8 +41,8 @@ def simulate_run(  # noqa: PLR0913 - what is known of jobs and site, all but thr
     """`rheostat.simulate` with what the engine did; parameters and errors are the same.
 
     ``policy`` is a `Policy`, or what `rheostat.decision.policies.batch_policy` makes one of; names
-    of files are those of `rheostat.questions.policies.open_policy`.  A machine with more than
-    processors, or ``alternatives``, ``sized_by`` or ``power_w``, go to
+    of files are those of `rheostat.questions.scheduling.policies.open_policy`.  A machine with
+    more than processors, or ``alternatives``, ``sized_by`` or ``power_w``, go to
     `rheostat.simulation.site.simulate_site`.
 
     Returns

@@ -11,9 +11,9 @@ from rheostat.errors import QuestionError
 from rheostat.prediction.saved_models.persist import load
 from rheostat.prediction.step_cost import StepCost
 from rheostat.questions.dnn.step_front import parse_batches, step_front
-from rheostat.questions.front import FrontAnswer, SettingsAnswer, chosen
 from rheostat.questions.listener import question
 from rheostat.questions.parse import Knobs, Names, parse_names, parse_rules, parse_space
+from rheostat.questions.settings.front import FrontAnswer, SettingsAnswer, chosen
 from rheostat.recipes.dnnperf import one_run
 from rheostat.tradeoff import all_settings
 

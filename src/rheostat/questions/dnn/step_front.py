@@ -21,8 +21,8 @@ from rheostat.prediction.step_cost.sheet_forecast import (
 )
 from rheostat.questions import listener
 from rheostat.questions.dnn.step import BATCH, PIXELS, checked, each_share, opened, said
-from rheostat.questions.front import FrontAnswer, SettingsAnswer, chosen
 from rheostat.questions.parse import Names, parse_names, parse_rules, parse_space
+from rheostat.questions.settings.front import FrontAnswer, SettingsAnswer, chosen
 
 DRAWS = 200
 MOST_BATCHES = 32

@@ -14,7 +14,7 @@ from rheostat.core.jobs import JobTable
 from rheostat.core.report import Report, Section
 from rheostat.decision.evidence import variation
 from rheostat.decision.placebo import placebos
-from rheostat.decision.trial_size import TrialSize, trial_for
+from rheostat.decision.trials.trial_size import TrialSize, trial_for
 from rheostat.errors import RheostatError
 from rheostat.explanation.identification import (
     doubted_words,

@@ -274,7 +274,7 @@ def sweep(
     """The result of every task, in the order of the tasks.
 
     ``open_policy`` makes a policy of its name, where it runs; several processes need a function of
-    a module, such as `rheostat.questions.policies.open_policy`.  Done in this process
+    a module, such as `rheostat.questions.scheduling.policies.open_policy`.  Done in this process
     (``processes=1``), in several, or on the Dask ``workers``; what ``results`` holds already is not
     done again, and what is new is added to it.
     """

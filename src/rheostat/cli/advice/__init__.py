@@ -1,0 +1,1 @@
+"""Commands for a log of jobs: a setting for each, and what that would have brought."""

@@ -1,0 +1,1 @@
+"""Commands for logs and tables: fetched, read, summed up."""

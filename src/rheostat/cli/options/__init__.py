@@ -1,0 +1,31 @@
+"""Options that several commands share, by what they are for."""
+
+from rheostat.cli.options.learning import MOST_SEED as MOST_SEED
+from rheostat.cli.options.learning import Kind as Kind
+from rheostat.cli.options.learning import Method as Method
+from rheostat.cli.options.learning import PowerModel as PowerModel
+from rheostat.cli.options.learning import Prior as Prior
+from rheostat.cli.options.learning import Saved as Saved
+from rheostat.cli.options.learning import Seed as Seed
+from rheostat.cli.options.learning import TestFraction as TestFraction
+from rheostat.cli.options.tables import By as By
+from rheostat.cli.options.tables import Columns as Columns
+from rheostat.cli.options.tables import File as File
+from rheostat.cli.options.tables import Form as Form
+from rheostat.cli.options.tables import Map as Map
+from rheostat.cli.options.tables import ReaderOptions as ReaderOptions
+from rheostat.cli.options.tables import Units as Units
+from rheostat.cli.options.tables import Where as Where
+from rheostat.cli.options.tables import Zone as Zone
+from rheostat.cli.options.wanted import RUNTIME_ENERGY as RUNTIME_ENERGY
+from rheostat.cli.options.wanted import AdviceObjectives as AdviceObjectives
+from rheostat.cli.options.wanted import Knobs as Knobs
+from rheostat.cli.options.wanted import Objectives as Objectives
+from rheostat.cli.options.wanted import RuleText as RuleText
+from rheostat.cli.options.wanted import Slowdown as Slowdown
+from rheostat.cli.options.wanted import TrialPlan as TrialPlan
+from rheostat.cli.options.wanted import Within as Within
+from rheostat.cli.options.written import Figure as Figure
+from rheostat.cli.options.written import Html as Html
+from rheostat.cli.options.written import Json as Json
+from rheostat.cli.options.written import two_to_draw as two_to_draw

@@ -1,0 +1,48 @@
+"""Options of how an answer is written: JSON, a page, a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Html = Annotated[
+    Path | None, typer.Option(help="Also write an HTML report here.", writable=True, dir_okay=False)
+]
+
+
+def _can_be_drawn(figure: Path | None) -> Path | None:
+    """Refuses a name of no known ending, and a figure without matplotlib, before work begins."""
+    if figure is not None:
+        from rheostat._optional import require
+        from rheostat.explanation.pictures.figure import ending_of
+
+        ending_of(figure)
+        require("matplotlib", extra="figures")
+    return figure
+
+
+def two_to_draw(figure: Path | None, objectives: str | Sequence[str]) -> None:
+    """Refuses, before the runs, a figure of a front that has not two objectives."""
+    from rheostat.questions.parse import parse_names
+
+    objectives = parse_names(objectives)
+    if figure is not None and len(objectives) != 2:
+        what = f"{len(objectives)}: {', '.join(objectives)}"
+        raise typer.BadParameter(f"a front is drawn of two --objectives, got {what}",
+                                 param_hint="--figure")  # fmt: skip
+
+
+Figure = Annotated[
+    Path | None,
+    typer.Option(
+        help="Also write the picture here, for papers: .svg, .pdf or .png; further ones beside it.",
+        writable=True,
+        dir_okay=False,
+        callback=_can_be_drawn,
+    ),
+]
+
+Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]

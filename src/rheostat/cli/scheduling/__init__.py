@@ -1,0 +1,1 @@
+"""Commands for a trace and for shared nodes."""

@@ -1,0 +1,1 @@
+"""Commands for one code: its settings, measured, chosen, capped."""

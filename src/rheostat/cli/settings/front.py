@@ -1,0 +1,48 @@
+"""``rheostat front``: what one job would cost at each setting, and which one to take."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from rheostat.cli import options as o
+
+
+def front(
+    file: o.File,
+    job: Annotated[str, typer.Option(help="The job's id.")] = "",
+    where: Annotated[
+        list[str] | None,
+        typer.Option(help="Instead of --job: column=value, first match; these make runs alike."),
+    ] = None,
+    knob: o.Knobs = None,
+    objectives: o.Objectives = o.RUNTIME_ENERGY,
+    rule: o.RuleText = "knee",
+    within: o.Within = None,
+    model: o.Saved = None,
+    trial: o.TrialPlan = None,
+    kind: o.Kind = "auto",
+    html: o.Html = None,
+    figure: o.Figure = None,
+    seed: o.Seed = 0,
+    form: o.Form = "",
+    mapped: o.Map = None,
+    json: o.Json = False,
+) -> None:
+    """Forecast one job at every setting and take one: the front, the choice and the reasons.
+
+    Without --model the forecast learns from the jobs in FILE that had ended when this one was
+    submitted; such a log is first asked whether it can tell what a setting does (exit code 3 if
+    not), and --kind names a model to be used nevertheless.  In a table of measured runs (no
+    submission times) a setting that was run shows its measurement, and the model fills only the
+    settings that were not; if all are of one application, none has to be named.
+    """
+    from rheostat.cli.output import printed
+    from rheostat.questions.settings.front import front as ask
+
+    o.two_to_draw(figure, objectives)
+    with printed(json=json, html=html, figure=figure) as put:
+        put(ask(file, job=job, where=where or (), knobs=knob, objectives=objectives, rule=rule,
+                limits=within or (), model=model, trial=trial, method=kind, seed=seed, format=form,
+                columns=mapped))  # fmt: skip

@@ -1,0 +1,36 @@
+"""`rheostat site power`: the power of jobs from a site's Prometheus."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rheostat.cli import options as o
+from rheostat.cli.site.site_options import Store
+
+
+def power(
+    store: Store,
+    mapped: Annotated[
+        Path,
+        typer.Option("--map", help="TOML: the server, and which series are whose.", metavar="FILE"),
+    ],
+    overlap: Annotated[
+        str, typer.Option(help="How far before the end of the last call jobs may have ended.")
+    ] = "1h",
+    window: Annotated[str, typer.Option(help="How much time one query asks for.")] = "1h",
+    json: o.Json = False,
+) -> None:
+    """Take the power of jobs that ended from a site's Prometheus into their store.
+
+    For sites whose Slurm counts no energy. Series are of jobs, or of nodes; those of a node say
+    nothing of jobs that shared it. Counters that begin anew and gaps are counted, and a job with
+    samples of less than 80 % of its run has no energy.
+    """
+    from rheostat.cli.output import printed
+    from rheostat.questions.site.ingest_power import power as ask
+
+    with printed(json=json) as put:
+        put(ask(store, mapped, overlap=overlap, window=window))

@@ -1,0 +1,1 @@
+"""Randomised trials: how large, which jobs, found in a log, and read."""

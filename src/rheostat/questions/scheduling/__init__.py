@@ -1,0 +1,1 @@
+"""Jobs that wait for each other: policies, agents, shared nodes."""

@@ -1,0 +1,282 @@
+"""`front`: what one job would cost at each setting, and which one to take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from rheostat.core.decision import Assignment
+from rheostat.core.front import Constraint, Front, Rule
+from rheostat.core.jobs import JobTable, Moment
+from rheostat.core.report import Grid, Report
+from rheostat.core.space import Space
+from rheostat.decision.admissible import graded, only, too_good
+from rheostat.decision.batch_fronts import BatchFronts
+from rheostat.decision.decide import OWN
+from rheostat.errors import DataError, Infeasible, QuestionError
+from rheostat.explanation.choices.choice import explain_choice
+from rheostat.explanation.choices.front import explain_front, front_table, row_of
+from rheostat.explanation.narrate import Narrative
+from rheostat.prediction.features.requested_settings import as_requested
+from rheostat.prediction.known_values import known_values
+from rheostat.questions import inputs, listener
+from rheostat.questions.advice.log_advice import LogAdvice, advice_method, can_answer
+from rheostat.questions.listener import question
+from rheostat.questions.logs.log_answer import LogAnswer
+from rheostat.questions.parse import Knobs, Names, parse_objectives, parse_rules, parse_space
+from rheostat.recipes.nodecount import earlier, own_runs
+from rheostat.tradeoff import all_settings
+from rheostat.tradeoff.all_settings import RUNTIME_ENERGY
+from rheostat.tradeoff.measured_cells import measured_all
+
+SCHEMA = "rheostat.front/1"
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SettingsAnswer(LogAdvice):
+    """The settings of one job side by side; of an error, where none holds the limits.
+
+    Parameters
+    ----------
+    front : Front
+        A row per setting, as measured or predicted.
+    request : mapping
+        What the job had asked for; empty where that is not known.
+    nearest : mapping or None
+        Where no setting holds the limits: the one that misses them least.
+    """
+
+    schema: ClassVar[str] = SCHEMA
+    front: Front
+    request: Mapping[str, Any] = field(default_factory=dict)
+    nearest: Mapping[str, Any] | None = None
+
+    def report(self) -> Report:
+        """The table of settings, the picture, the choice and its reasons."""
+        return self._explained
+
+    def facts(self) -> dict[str, Any]:
+        """Every setting with its intervals, and the choice."""
+        return {"job": self._job, **self.log.facts, **self._explained.facts}
+
+    def grids(self) -> tuple[Grid, ...]:
+        """A row per setting in base units."""
+        return (front_table(self.front, self._row, row_of(self.front, self._asked)),)
+
+    def beside(self) -> tuple[str, ...]:
+        """The choice."""
+        return () if self._taken is None else self._explained.sections[0].sentences[:1]
+
+    @property
+    def _taken(self) -> Assignment | None:
+        return None
+
+    @property
+    def _row(self) -> int | None:
+        return None if self._taken is None else self._taken.index
+
+    @property
+    def _asked(self) -> Mapping[str, Any] | None:
+        return self.request or None
+
+    @property
+    def _job(self) -> Any:
+        frame = self.front.alternatives.frame
+        return frame["job_id"][0] if "job_id" in frame.columns else None
+
+    @cached_property
+    def _explained(self) -> Narrative:
+        sections, facts = explain_front(self.front, self._row, self._asked)
+        facts |= {"requested": self._asked, "feasible": self._taken is not None, "choice": None}
+        if self._taken is not None:
+            (answer, why), reasons = explain_choice(self._taken, self.front, requested=self._asked)
+            sections, facts = [answer, *sections, why], facts | reasons
+        elif self.nearest is not None:
+            facts["nearest"] = self.nearest
+        named = "job_id" in self.front.alternatives.columns
+        return Narrative(f"Job {self._job}" if named else "", sections, facts)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class FrontAnswer(SettingsAnswer):
+    """The settings of one job side by side, and the one to take.
+
+    Parameters
+    ----------
+    choice : Assignment
+        The setting to take, and why.
+    """
+
+    choice: Assignment
+
+    @property
+    def _taken(self) -> Assignment | None:
+        return self.choice
+
+
+@question
+def front(
+    jobs: inputs.Jobs,
+    *,
+    job: str = "",
+    where: Sequence[str] = (),
+    knobs: Knobs = None,
+    objectives: Names = RUNTIME_ENERGY,
+    rule: str | Rule = "knee",
+    limits: Sequence[str | Constraint] = (),
+    model: inputs.Model | None = None,
+    trial: inputs.Jobs | None = None,
+    method: str = "auto",
+    seed: int = 0,
+    format: str = "",
+    columns: Path | None = None,
+) -> FrontAnswer:
+    """Forecast one job at every setting and take one: the front, the choice and the reasons.
+
+    Without a model the forecast learns from the jobs that had ended when this one was submitted;
+    such a log is first asked whether it can tell what a setting does.  In a table of measured runs
+    (no submission times) a setting that was run shows its measurement, and the model fills only the
+    settings that were not.
+
+    Parameters
+    ----------
+    jobs : JobTable or path
+        A job log or a table of runs.
+    job : str
+        The job's id.  Not needed in a table of runs of one application.
+    where : sequence of str
+        Instead of ``job``: ``column=value``, first match; these make runs alike.
+    knobs : Space, Knob, several Knobs, or texts as ``nodes=1..64``
+        What may be turned; 1 to 256 nodes by default.
+    objectives : sequence of str
+        Quantities to minimise.
+    rule : Rule or str
+        Which setting to take: ``knee``, ``deadline=2h``, `Weighted`, ...
+    limits : sequence of Constraint or str
+        What has to hold: ``deadline=2h@0.9`` is two hours with 90 % confidence.
+    model : Predictor or path, optional
+        Fitted or saved; else one is learned here.
+    trial : JobTable or path, optional
+        Plan of a trial that is part of the log.
+    method : str
+        Names a model to be used nevertheless where a log cannot answer.
+    seed : int
+        Of everything that draws.
+    format, columns : str and path
+        How a file is read: its format and a TOML file of its columns' names.
+
+    Returns
+    -------
+    FrontAnswer
+        With ``front``, ``choice`` and ``log``.
+
+    Raises
+    ------
+    DataError
+        No such job, knob or objective in the table.
+    Infeasible
+        No setting holds the limits, or the log cannot answer; ``answer`` of the error has what is
+        known.
+
+    Examples
+    --------
+    >>> import rheostat as rh
+    >>> runs = rh.table({"app": ["lbm"] * 3, "nodes": [1, 2, 4], "runtime_s": [900.0, 480.0, 280.0],
+    ...                  "power_w": [400.0, 800.0, 1600.0]})
+    >>> answer = rh.front(runs, knobs="nodes=1,2,4", rule="deadline=10min")
+    >>> answer.choice.setting
+    {'nodes': 2}
+    """
+    space, wanted = parse_space(knobs), parse_objectives(objectives)
+    jobs = inputs.opened(jobs, format, columns, space.names)
+    inputs.turnable(jobs, space)
+    jobs = inputs.with_trial(jobs, trial, space.names)
+    row = _row(jobs, job, where)
+    by = tuple(inputs.condition(jobs, w)[0] for w in where) or None
+    runs = own_runs(jobs, row, by)
+    one, request = _one(jobs, row, space, runs, named=bool(job))
+    settings = space.settings()
+    settings += [request] if _known(request, space) and request not in settings else []
+    if runs is not None:
+        inputs.tell_unlike(runs, space)
+    wanted = wanted if model is not None else inputs.judged(jobs, wanted)
+    learner, log = None, LogAnswer()
+    if not measured_all(one, runs, space, settings, wanted):
+        past = jobs if model is not None or runs is not None else earlier(jobs, row)
+        learner = inputs.fitted(
+            past, model, advice_method(method, past, model), seed, space.names, by
+        )
+        log = can_answer(learner, past, space.names, SCHEMA)
+        if runs is not None and model is None:
+            learner = known_values(learner, past, space.names)
+    options = all_settings.front(one, learner, space, wanted, settings=settings, runs=runs)
+    listener.notes(options.outcome.notes)
+    answer = SettingsAnswer(front=options, request=request, log=log)
+    given = request if _known(request, space) else None
+    own = _own(options, request if runs is None else {}, learner, space.names)
+    return chosen(answer, parse_rules(rule, limits, given), own)
+
+
+def _one(
+    jobs: JobTable, row: int, space: Space, runs: JobTable | None, *, named: bool
+) -> tuple[JobTable, dict[str, Any]]:
+    """The job as it was known at submission, and what it asked for: in runs, only one named did."""
+    one = jobs.rows([row]).known_at(Moment.SUBMIT)
+    one = one if runs is not None else as_requested(one, space.names)
+    if not named and runs is not None:
+        return one, {}
+    return one, {k: one.frame[k][0] for k in space.names if k in one.columns}
+
+
+def _known(request: Mapping[str, Any], space: Space) -> bool:
+    return len(request) == len(space.names) and None not in request.values()
+
+
+def chosen(
+    answer: SettingsAnswer, rules: tuple[Any, tuple[Any, ...]], among: Front | None = None
+) -> FrontAnswer:
+    """The answer with its choice; an error that carries the settings where there is none.
+
+    ``among`` is the front without settings that are shown and not taken.
+    """
+    try:
+        choice = (answer.front if among is None else among).choose(*rules)
+    except Infeasible as stop:
+        nearest = answer.front.setting(stop.nearest) if stop.nearest >= 0 else None
+        stop.answer = replace(answer, nearest=nearest)
+        raise
+    return FrontAnswer(front=answer.front, request=answer.request, log=answer.log, choice=choice)
+
+
+def _own(options: Front, request: Mapping[str, Any], model: object, knobs: Sequence[str]) -> Front:
+    """The front without forecasts that `decide` does not choose either."""
+    settings = [options.setting(i) for i in range(len(options))]
+    if dict(request) not in settings:
+        return options
+    alone = BatchFronts(options, np.array([settings.index(dict(request))]), len(options))
+    alone = only(alone, ~too_good(alone, model, knobs))
+    own = graded(alone, OWN)
+    return alone.flat if own is None or not own.any() else only(alone, own).flat
+
+
+def _row(jobs: JobTable, job: str, where: Sequence[str]) -> int:
+    """The row of the job asked about: its last one, where an id occurs more than once.
+
+    In a table of runs of one application any row stands for it; so does a job alone.
+    """
+    if not job and not where:
+        runs = own_runs(jobs, 0, None)
+        if len(jobs) > 1 and (runs is None or len(runs) < len(jobs)):
+            raise QuestionError("front", ["name a job: --job ID or --where column=value"])
+        return 0
+    conditions = [*([f"job_id={job}"] if job else []), *where]
+    rows = [set(inputs.rows_with(jobs, text)) for text in conditions]
+    keep = sorted(set.intersection(*rows))
+    if not keep:
+        raise DataError(" and ".join(conditions), [f"no such row among {len(jobs)}"])
+    return keep[-1] if job else keep[0]
