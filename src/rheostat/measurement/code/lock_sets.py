@@ -17,6 +17,7 @@ from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.reference import Expected
 from rheostat.measurement.code.sandbox import INSIDE
+from rheostat.measurement.code.task_memory import with_task_memory
 from rheostat.measurement.code.toolchain import BuildKind, absent
 from rheostat.measurement.code.verdict import Finding
 from rheostat.measurement.code.workbench import Built, roomy
@@ -92,7 +93,8 @@ def in_another_order(
 
 def _built(case: Case, program: Program) -> Built:
     text = (files(__package__) / "locks" / RUNTIME).read_text(encoding="utf-8")
-    return case.bench.build(replace(program, files={**program.files, RUNTIME: text}), LOCKS)
+    both = with_task_memory(program)
+    return case.bench.build(replace(both, files={**both.files, RUNTIME: text}), LOCKS)
 
 
 def _reported(

@@ -16,11 +16,12 @@ from rheostat.measurement.code.program import PRAGMA, Program
 from rheostat.measurement.code.raced_text import SCHEDULES, spread_over_threads
 from rheostat.measurement.code.reference import MEMORY_MB, Expected
 from rheostat.measurement.code.simd_updates import lanes_update
+from rheostat.measurement.code.task_memory import TASKS, UNKNOWN, with_task_memory
 from rheostat.measurement.code.toolchain import LANES, RACES
 from rheostat.measurement.code.verdict import Evidence, Finding
 from rheostat.measurement.code.workbench import Built, roomy
 
-TASKS = re.compile(PRAGMA + r"\b.*\b(?:task|taskloop|sections|single)\b")
+CHANCE = re.compile(PRAGMA + r"\b.*\b(?:task|taskloop|sections|single)\b")
 TASK_REDUCTION = re.compile(
     PRAGMA + r"\b.*\b(?:taskloop\b.*\breduction|task_reduction|in_reduction)\b"
 )
@@ -85,10 +86,10 @@ def _by_threads(case: Case) -> tuple[Evidence | None, str]:
     runs = _runs(case)
     findings = _threads_race(case, runs)
     how = f"Archer, 4 and {case.drawn_threads} threads" if case.is_parallel else "ThreadSanitizer"
-    if findings and TASK_REDUCTION.search(case.candidate.text):
-        return case.not_shown("races", findings, UNKNOWN_REDUCTION), how
     if findings:
-        return case.failed("races", findings), how
+        why = _may_be_right(case.candidate)
+        failed = case.not_shown("races", findings, why) if why else case.failed("races", findings)
+        return failed, how
     if case.candidate.build:
         return None, how
     spread = spread_over_threads(case.candidate)
@@ -105,18 +106,24 @@ def _by_threads(case: Case) -> tuple[Evidence | None, str]:
     return case.not_shown("races", findings, LUCK) if findings else None, f"{how}; lock sets"
 
 
+def _may_be_right(program: Program) -> str:
+    """Why what ThreadSanitizer reports may be no race; empty if it is one."""
+    if TASK_REDUCTION.search(program.text):
+        return UNKNOWN_REDUCTION
+    return UNKNOWN if program.build and TASKS.search(program.text) else ""
+
+
 def _runs(case: Case) -> list[tuple[Expected, int]]:
     """Inputs and numbers of threads with which races are looked for."""
     every = _for_races(case)
     if not case.is_parallel:
         return [(expected, 1) for expected in every]
-    every *= TASK_RUNS if TASKS.search(case.candidate.text) else 1
+    every *= TASK_RUNS if CHANCE.search(case.candidate.text) else 1
     runs = list(zip(every, islice(cycle((4, case.drawn_threads)), len(every)), strict=True))
     many = BY_NUMBER.search(case.candidate.text)
     runs += [(case.reference.small[-1], MANY)] if many else []
-    if TASKS.search(case.candidate.text):  # the detector may take ordered tasks for a race
-        return [*runs, *((e, 4) for e in _quick(case.own_edges) * TASK_RUNS)]
-    return [*runs, *((e, 4) for e in (*_quick(case.own_edges), *_quick(case.reference.edges)))]
+    own = _quick(case.own_edges) * (TASK_RUNS if CHANCE.search(case.candidate.text) else 1)
+    return [*runs, *((e, 4) for e in (*own, *_quick(case.reference.edges)))]
 
 
 def _quick(every: Sequence[Expected]) -> list[Expected]:
@@ -132,7 +139,7 @@ def _threads_race(case: Case, runs: Sequence[tuple[Expected, int]]) -> Sequence[
         library = f"{toolchain.llvm_libraries()}/libarcher.so"
         options = {"OMP_TOOL_LIBRARIES": library, "OMP_NUM_TEAMS": "1", "TSAN_OPTIONS":
                    f"ignore_noninstrumented_modules=1:{TSAN_OPTIONS}"}  # fmt: skip
-    return _raced(case, spread_over_threads, runs, options)
+    return _raced(case, lambda p: with_task_memory(spread_over_threads(p)), runs, options)
 
 
 def _fibres(case: Case) -> Evidence:

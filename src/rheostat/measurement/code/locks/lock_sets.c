@@ -200,16 +200,18 @@ PLAIN void *__tsan_memset(void *to, int value, u64 size) {
 /* Memory that is given back may be another thread's next: what was known of it counts no more. */
 u64 malloc_usable_size(void *p);
 void __libc_free(void *p);
-PLAIN void free(void *p) {
-  if (p && depth) {
-    u64 size = malloc_usable_size(p), first = (u64)p;
-    enter();
-    for (u64 at = first & ~7ul; at < first + size; at += 8) {
-      Cell *cell = cell_of(at);
-      if (cell) memset(cell, 0, sizeof *cell);
-    }
-    leave();
+PLAIN void __tsan_java_free(u64 first, u64 size) {
+  if (!depth) return;
+  enter();
+  for (u64 at = first & ~7ul; at < first + size; at += 8) {
+    Cell *cell = cell_of(at);
+    if (cell) memset(cell, 0, sizeof *cell);
   }
+  leave();
+}
+PLAIN void __tsan_java_alloc(u64 first, u64 size) { (void)first; (void)size; }
+PLAIN void free(void *p) {
+  if (p && depth) __tsan_java_free((u64)p, malloc_usable_size(p));
   __libc_free(p);
 }
 
