@@ -188,8 +188,10 @@ def test_the_histogram_of_waits_counts_each_wait_up_to_every_edge() -> None:
         counters.waited(seconds)
     lines = dict(x.rsplit(" ", 1) for x in counters.text({}, {}).splitlines() if "_wait_" in x)
     name = "rheostat_proxy_wait_seconds"
-    buckets = [lines[f'{name}_bucket{{le="{edge}"}}'] for edge in ("0.01", "0.1", "1", "+Inf")]
-    assert buckets == ["2", "2", "3", "4"]
+    buckets = [
+        lines[f'{name}_bucket{{le="{edge}"}}'] for edge in ("0.01", "0.1", "1", "10", "100", "+Inf")
+    ]
+    assert buckets == ["2", "2", "3", "3", "3", "4"]
     assert sum(x.startswith(f"{name}_bucket") for x in lines) == len(EDGES_S) + 1
     assert (lines[f"{name}_sum"], lines[f"{name}_count"]) == ("1000.515", "4")
 

@@ -54,6 +54,8 @@ BELOW = {"core": (), "measurement": ("core",), "tradeoff": ("core", "measurement
          "decision": ("core", "measurement", "prediction")}  # fmt: skip
 BELOW |= {"prediction": ("core", "measurement"), "simulation": BELOW["decision"],
           "training": (*BELOW["decision"], "simulation")}  # fmt: skip
+HEAVY = {"training": ("torch", "gymnasium", "safetensors.torch")}
+"""Libraries that take seconds to load, and of which the tests of one package alone have need."""
 console = Console(stderr=True)
 
 
@@ -131,6 +133,9 @@ def _tested(copy: Path, files: Sequence[str], allowed_s: int) -> int:
 def load_below(package: str, copy: Path) -> None:
     """Load what the package stands on, once for all children: it cannot see what is changed."""
     sys.path[:] = [str(copy / "src"), *(p for p in sys.path if p != str(copy / "src"))]
+    for library in HEAVY.get(package, ()):
+        with contextlib.suppress(ModuleNotFoundError):
+            importlib.import_module(library)
     for floor in BELOW[package]:
         for path in sorted((copy / "src" / "rheostat" / floor).rglob("*.py")):
             name = ".".join(path.relative_to(copy / "src").with_suffix("").parts)
