@@ -107,6 +107,19 @@ def test_choosing_decisions_keeps_their_rows():
     both = joined([some, states.only(np.array([1]))])
     assert both.rows.tolist() == [*states.rows[[3, 7]], states.rows[1]]
     np.testing.assert_array_equal(both.value[both.first], states.value[states.first[[3, 7, 1]]])
+    assert both.asked is both.job is None
+
+
+def test_decisions_put_together_keep_what_their_jobs_asked_for_where_all_of_them_say_it():
+    count = len(drawn().x)
+    said = replace(drawn(), asked=np.arange(4.0 * count).reshape(-1, 4), job=np.arange(count))
+    first, second = said.only(np.array([5, 2])), said.only(np.array([0]))
+    both = joined([first, second])
+    np.testing.assert_array_equal(both.asked, [*first.asked, *second.asked])
+    np.testing.assert_array_equal(both.job, [*first.job, *second.job])
+    half = joined([first, replace(second, asked=None)])
+    assert half.asked is None
+    np.testing.assert_array_equal(half.job, both.job)
 
 
 # ---------------------------------------------------------------- trees
@@ -375,3 +388,11 @@ def test_an_interval_of_the_certificate_holds_95_percent_of_a_mean():
     wide = np.mean([s["high"] - s["low"] for s in said])
     assert wide == pytest.approx(2 * 1.96 / np.sqrt(n), rel=0.06)
     assert all(s["low"] < s["mean"] < s["high"] for s in said)
+
+
+def test_an_interval_of_a_loss_holds_95_percent_of_independent_weeks():
+    week, teacher = 7 * 86_400.0 * np.arange(400), np.full(400, 2.0)
+    rng = np.random.default_rng(8)
+    said = [loss(2.0 + 0.2 * rng.standard_normal(400), teacher, week) for _ in range(8)]
+    wide = np.mean([s["high"] - s["low"] for s in said])
+    assert wide == pytest.approx(2 * 1.96 * 0.1 / np.sqrt(400), rel=0.1)
