@@ -32,8 +32,11 @@ from rheostat.measurement.code.verdict import (
 )
 from rheostat.measurement.code.workbench import Built, Workbench
 
-NUMBER = re.compile(r"(?<![\w.])[1-9]\d{0,8}(?![\w.])")
-LEAST_NUMBER, MOST_NUMBERS = 3, 3
+NUMBER = re.compile(
+    r"(?<![\w.])(?P<one>0[xX][\da-fA-F]{1,8}|[1-9]\d{0,8})[uUlL]{0,3}(?![\w.])"
+    r"(?:\s{0,9}(?P<how>\*|<<)\s{0,9}(?P<other>0[xX][\da-fA-F]{1,8}|[1-9]\d{0,8})[uUlL]{0,3}(?![\w.]))?"
+)
+LEAST_NUMBER, MOST_NUMBERS, MOST_SIZE, MOST_SHIFT = 3, 3, 10**9, 31
 """Numbers of a candidate that are tried as sizes."""
 SAYS_WHY = re.compile(r"(?i)error|illegal|assert|terminate called|out of memory|cannot")
 PARALLEL = ("openmp", "target")
@@ -42,6 +45,23 @@ STARTS_THREADS = re.compile(r"pthread_create|thrd_create|std::thread::_M_start_t
 HOST_S, HOST_EXTRA_S = 0.05, 30.0
 """CUDA on the host: CPU seconds of the original on inputs that are run, and what is added to its
 limits."""
+
+
+def numbers_in(text: str) -> list[int]:
+    """Whole numbers that stand in a text, and products and shifts of two beside both.
+
+    >>> numbers_in("if (n > 16 * 1024u || n == 0x1F) m = 1 << 3;")
+    [16384, 16, 1024, 31, 8, 1, 3]
+    """
+    made = []
+    for m in NUMBER.finditer(text):
+        parts = [int(n, 0) for n in (m["one"], m["other"]) if n]
+        if m["how"] == "*":
+            made.append(parts[0] * parts[1])
+        elif m["how"] and parts[1] < MOST_SHIFT:
+            made.append(parts[0] << parts[1])
+        made += parts
+    return [n for n in made if n <= MOST_SIZE]
 
 
 @dataclass(frozen=True)
@@ -141,8 +161,11 @@ class Case:
 
         A condition on such a number goes one way at it and the other way at the next.
         """
-        counts = [Counter(NUMBER.findall(p.text)) for p in (self.candidate, self.original)]
-        numbers = sorted(int(n) for n in counts[0] - counts[1])
+        counts = [Counter(numbers_in(p.text)) for p in (self.candidate, self.original)]
+        ranges = [r for r in self.original.inputs.ranges.values() if r.kind == "size"]
+        numbers = sorted(
+            n for n in counts[0] - counts[1] if any(r.low <= n <= r.high for r in ranges)
+        )
         numbers = [n for n in numbers if n >= LEAST_NUMBER][-MOST_NUMBERS:]
         return self.reference.around(numbers) if numbers and not self.on_host else ()
 

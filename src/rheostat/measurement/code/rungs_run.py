@@ -9,6 +9,7 @@ from rheostat.measurement.code.capture import SandboxRun
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.cuda_on_host import ORDERS
 from rheostat.measurement.code.diagnostics import sanitizer_findings, without_lines
+from rheostat.measurement.code.processors import on_other_machines
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.program_inputs import ProgramInput
 from rheostat.measurement.code.reference import SANITIZER_OPTIONS, Expected
@@ -95,6 +96,9 @@ def output(case: Case) -> Evidence:
         findings = case.wrong("output", run, expected, "")
         if findings:
             return case.failed("output", findings)
+    elsewhere = [] if case.on_host else on_other_machines(case)
+    if elsewhere:
+        return case.failed("output", elsewhere)
     said = f"{len(every)} inputs" if case.original.inputs.ranges else "the one input there is"
     none = "none at all" if case.original.inputs.ranges else "under its name, with text to be read"
     said += f", and {none}" if known else ""

@@ -49,7 +49,8 @@ CALLS = {
     r"std::random_device",
     "asks where its output goes": r"isatty|ttyname(?:_r)?|lseek(?:64)?|ioctl|fcntl(?:64)?|"
     r"tc[gs]etattr",
-    "asks what it may use": r"getrlimit(?:64)?|getrusage|sched_getaffinity",
+    "asks what it may use": r"getrlimit(?:64)?|getrusage|(?:sched|pthread)_getaffinity(?:_np)?|"
+    r"sched_getcpu|getcpu|omp_get_(?:num_places|place_\w+|partition_\w+)",
     "looks where code and memory lie": r"mmap(?:64)?|mremap|s?brk|mincore|dl_iterate_phdr|dladdr1?|"
     r"backtrace\w*|_r_debug|pthread_getattr_np",
     "asks what machine this is": r"gethostname|uname|sysinfo|getpid|getppid|getuid|getlogin",

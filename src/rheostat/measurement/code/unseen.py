@@ -39,6 +39,10 @@ FOR_DEVICE = re.compile(
     r"(?m:^[^\S\n]*#[^\S\n]*(?:el)?ifn?(?:def)?\b[^\n]*\b(?:__(?:NVCC|NVCOMPILER|GNUC|clang)\w*|_OPENMP)\b)"
 )
 """What the compiler for a device reads otherwise than the one that takes its place."""
+PROCESSORS = re.compile(
+    r"\b(?:omp_get_num_procs|get_nprocs(?:_conf)?|_SC_NPROCESSORS_\w+|hardware_concurrency)\b"
+)
+BY_PROCESSORS = "asks how many processors there are, and its own build lets no other number be told"
 READ = BuildKind("read", "clang", ("-g", "-w", "-D_OPENMP=201811"), "-O0")
 """OpenMP's pragmas are left out: their own code turns addresses into numbers."""
 CAST = re.compile(r"(?m)^\s*(?:(%\S+) = )?(?:ptrtoint \S|.*\bptrtoint \().*?!dbg !(\d+)$")
@@ -66,6 +70,7 @@ def unseen(case: Case, asked: frozenset[str]) -> list[Finding]:
     found_at = [case.finding("calls", f"calls {name}: asks the time, the original does not")
                 for name in sorted(asked) if CLOCKS.fullmatch(name)]  # fmt: skip
     words = WORDS | ({BY_DEVICE: FOR_DEVICE} if case.on_host else {})
+    words |= {BY_PROCESSORS: PROCESSORS} if case.candidate.build else {}
     for message, pattern in words.items():
         if pattern.search(case.original.text):
             continue

@@ -122,6 +122,19 @@ HELPER void give_way(int atomic) {
   nanosleep(&pause, 0);
 }
 
+/* A compare and exchange that is about to be tried, 1 time in 2, lets others come first: until the
+   place has changed, or up to a millisecond. Then it fails, which the program has to deal with. */
+HELPER void let_others_first(const volatile void *place, u64 size) {
+  static __thread u32 state, tried;
+  const struct timespec pause = {0, 20000};
+  char was[16];
+  if (!state) state = (gives_way + (u32)(u64)&state) * 2654435761u | 1;
+  state = state * 1664525u + 1013904223u;
+  if (state >> 31 || ++tried > 200) return;
+  memcpy(was, (const void *)place, size);
+  for (u32 i = state >> 8 & 31; i && !memcmp(was, (const void *)place, size); i--) nanosleep(&pause, 0);
+}
+
 HELPER void touch(const void *place, u64 size, int write, int atomic, void *code) {
   if (gives_way) { give_way(atomic); return; }
   if (ignored || !depth) return;
@@ -169,6 +182,7 @@ ACCESS(1) ACCESS(2) ACCESS(4) ACCESS(8) ACCESS(16)
   CHANGE(n, type, fetch_nand, __atomic_fetch_nand) \
   PLAIN type __tsan_atomic##n##_compare_exchange_val(volatile void *p, type old, type v, int one, int two) { \
     (void)one; (void)two; touch((const void *)p, n / 8, 1, 2, HERE); \
+    if (gives_way) let_others_first(p, n / 8); \
     __atomic_compare_exchange_n((volatile type *)p, &old, v, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
     return old; \
   }
