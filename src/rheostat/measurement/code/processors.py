@@ -38,8 +38,8 @@ def on_other_machines(case: Case) -> list[Finding]:
     if candidate.build or not any(ASKS.fullmatch(n) for n in names):
         return []
     text = (files(__package__) / "locks" / RUNTIME).read_text(encoding="utf-8")
-    told = replace(candidate, files={**candidate.files, RUNTIME: text})
-    made = case.bench.build(told, case.kind)
+    changed = replace(candidate, files={**candidate.files, RUNTIME: text})
+    made = case.bench.build(changed, case.kind)
     for expected in (*case.reference.small, case.reference.expected[0]) if made.ok else ():
         for count in COUNTS:
             run = case.bench.run(made, expected.given, limits=case.limits(expected), threads=2,
