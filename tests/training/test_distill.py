@@ -17,7 +17,13 @@ from rheostat.errors import DataError
 from rheostat.questions.scheduling.policies import open_policy
 from rheostat.simulation.simulate import simulate_run
 from rheostat.training.distill import fit_tree as fit
-from rheostat.training.distill.dagger import DistillConfig, TrainingState, _watch, imitate
+from rheostat.training.distill.dagger import (
+    DistillConfig,
+    TrainingState,
+    _watch,
+    accounted,
+    imitate,
+)
 from rheostat.training.distill.decision_states import (
     FULL,
     DistillTrace,
@@ -396,3 +402,23 @@ def test_an_interval_of_a_loss_holds_95_percent_of_independent_weeks():
     said = [loss(2.0 + 0.2 * rng.standard_normal(400), teacher, week) for _ in range(8)]
     wide = np.mean([s["high"] - s["low"] for s in said])
     assert wide == pytest.approx(2 * 1.96 * 0.1 / np.sqrt(400), rel=0.1)
+
+
+def test_a_tree_says_how_many_jobs_came_through_each_node_and_what_its_leaves_are_worth():
+    x = np.arange(100.0)[:, None]
+    names, two = (TreeFeature("a"),), np.full(50, 2)
+    states = States(names, x, np.arange(0, 100, 2), two, x[:, 0], two)
+    tree = PriorityTree.of(
+        names, feature=[0, -1, 0, -1, -1], threshold=[19.5, 0, 59.5, 0, 0],
+        left=[1, -1, 3, -1, -1], right=[2, -1, 4, -1, -1], value=[0, 1.0, 0, 2.0, 3.0],
+        slope=[-1, 0, -1, -1, -1],
+    )  # fmt: skip
+    said = accounted(tree, states, {"procs": 4})
+    assert said.support.tolist() == [100, 20, 80, 40, 40]
+    assert said.facts["procs"] == 4
+    worths = said.facts["worths"]
+    assert sorted(worths) == ["1", "3", "4"]
+    assert (worths["3"], worths["4"]) == ([2.0] * 3, [3.0] * 3)
+    value = tree.predict(x[:20])
+    assert worths["1"] == pytest.approx(np.quantile(value, [0.5, 0.05, 0.95]).tolist())
+    assert worths["1"][1] < worths["1"][0] < worths["1"][2]

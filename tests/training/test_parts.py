@@ -121,6 +121,16 @@ def test_scores_of_a_case_are_means_and_shares():
     assert given.beyond(calm, load.submit_s + 3, 2.0) == pytest.approx(np.log(3))
 
 
+def test_cases_lie_in_the_first_part_of_a_trace_and_without_one_in_all_of_it():
+    jobs = trace(np.arange(40) // 4 * 10, np.full(40, 30), np.full(40, 2))
+    names = {until: [c.name for c in given.cases(jobs, 4, name="t", length=40, until=until)]
+             for until in (0.5, 1.0)}  # fmt: skip
+    assert names == {0.5: ["t[0:20]"], 1.0: ["t[0:40]"]}
+    assert [c.name for c in given.cases(jobs, 4, name="t", length=40)] == names[1.0]
+    two = [c.name for c in given.cases(jobs, 4, name="t", length=20)]
+    assert (two[0], two[-1]) == ("t[0:20]", "t[20:40]")
+
+
 def test_what_evolution_is_given_is_checked_and_begins_at_a_guess():
     for cases, wanted, said in (
         ([], {"slowdown": 1.0}, "at least one case"), ([1], {"speed": 1.0}, "got 'speed'"),
