@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -101,3 +103,19 @@ def test_a_job_is_two_rows_of_what_it_asked_for_and_how_it_waits() -> None:
     minute = np.log1p(60.0) / np.log1p(MONTH_S)
     wanted = [[3 / 16, minute], [0, minute], [0.5, 1.0], [0, 1.0], *rest]
     assert seen == pytest.approx(np.array(wanted))
+
+
+def test_an_agent_without_jobs_held_out_is_not_judged() -> None:
+    pytest.importorskip("torch")
+    from rheostat.training.rl.held_out import held_out
+
+    nothing = {"held_out": None, "objective_ratio": None, "held_out_jobs": 0}
+    for unseen, check in ((None, object()), (object(), None)):
+        assert held_out(SimpleNamespace(unseen=unseen, check=check), None, "t") == nothing
+
+
+def test_a_name_that_environments_do_not_have_is_an_error() -> None:
+    from rheostat.training import env
+
+    with pytest.raises(AttributeError, match="has no attribute 'Scheduling'"):
+        env.Scheduling  # noqa: B018
