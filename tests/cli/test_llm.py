@@ -105,6 +105,19 @@ def test_what_cannot_be_meant_is_one_message(file, capsys, more, word):
     assert word in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("tokens", "why"), [
+    (lambda i: 1 + 97 * i % 300, "prompt length: tau is not known: all 12 requests have one rank"),
+    (lambda i: 16, "ours: pairs are not known: no two answers differ in length by a fifth"),
+])  # fmt: skip
+def test_a_score_that_is_not_known_has_its_reason(tokens, why, tmp_path, capsys):
+    rows = [f"word{100 + i},{tokens(i)}\n" for i in range(60)]
+    (tmp_path / "r.csv").write_text("prompt,output_tokens\n" + "".join(rows))
+    assert run(["llm", "rank", str(tmp_path / "r.csv")]) == 0
+    said = capsys.readouterr()
+    assert "nan" in said.out
+    assert why in " ".join(said.err.split())
+
+
 def test_a_ranking_is_learned_saved_and_used_again(tmp_path, capsys):
     from tests.prediction.test_prompt_length import requests
 

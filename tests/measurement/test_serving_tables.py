@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
+import zlib
+
 import polars as pl
 import pytest
 
@@ -47,6 +50,35 @@ def test_a_frame_is_told_by_its_first_bytes(tmp_path):
     (tmp_path / "x").write_bytes(b"a,b\n1,2\n1,2,3\n")
     with pytest.raises(FileKindError, match="expected a table, got text that begins with 'a,b'"):
         csv_frame(tmp_path / "x", "table")
+
+
+ROW = b"submit_s,prompt_tokens,output_tokens\n"
+
+
+@pytest.mark.parametrize(("content", "problem"), [
+    (b"," * 10_000_000, "at most 10,000 columns"),
+    (b'\n\n"a\nb"' + b"," * 50_000, "at most 10,000 columns, it has 50,001"),
+    (b'"' + b"a" * 100_000 + b'","' * 9 + b"," * 10_000_000, "expected a table, got "),
+    (b"a" * 1_000_001, "expected a table, got "),
+    (b",".join([b"a" * 100_000] * 11), "first row of less than 1,000,000 bytes"),
+    (b"{" + b",".join(b'"a%d":1' % i for i in range(10_001)) + b"}", "at most 10,000 columns"),
+    (b"".join(b'{"a":{"%d":1}}\n' % i for i in range(10_001)), "at most 10,000 columns"),
+    (gzip.compress(ROW + b"1,1,1\n" * 50_000_000, 1, mtime=0), "at most 256 MiB, it goes on"),
+    (zlib.compress(ROW + b"1,1,1\n"), "packed otherwise"),
+    (gzip.compress(gzip.compress(ROW), mtime=0), "packed otherwise"),
+], ids=range(10))  # fmt: skip
+def test_what_would_take_for_ever_is_refused_before_any_library_has_it(tmp_path, content, problem):
+    """A million columns take polars minutes, and it would unpack to any size."""
+    (tmp_path / "x").write_bytes(content)
+    with pytest.raises(DataError, match=problem):
+        frame_of(tmp_path / "x", "table")
+
+
+def test_gzip_is_unpacked_and_rows_of_many_different_lines_are_read(tmp_path):
+    (tmp_path / "x").write_bytes(gzip.compress(ROW + b"1,2,3\n", mtime=0))
+    assert frame_of(tmp_path / "x", "table").rows() == [(1, 2, 3)]
+    (tmp_path / "x").write_bytes(gzip.compress(b'{"a": 1}\n{"b": {"a": 2}}\n', mtime=0))
+    assert frame_of(tmp_path / "x", "table").rows() == [(1, None), (None, {"a": 2})]
 
 
 def test_of_what_a_library_says_the_first_line_counts(tmp_path):

@@ -157,10 +157,27 @@ def rank(
         jobs = _drawn(jobs, seed)
         with listener.working(f"learning from {len(jobs)} requests"):
             given, scores = evaluated(jobs, test_fraction, seed, parse_names(networks), encoder)
+    for name, score in scores.items():
+        if why := _without_order(score):
+            listener.note(f"{name}: {why}")
     if out is not None:
         save(given, Path(out))
         listener.line(f"wrote {out}")
     return RankAnswer(model=given, rows=len(jobs), scores=scores, ceiling_tau=label_noise(jobs))
+
+
+def _without_order(score: Mapping[str, float]) -> str:
+    """Why a score is not known; empty where all are.
+
+    >>> _without_order({"tau": math.nan, "pair_accuracy": 0.5, "tests": 9})
+    'tau is not known: all 9 requests have one rank, nothing tells them apart'
+    """
+    if math.isnan(score["pair_accuracy"]):
+        return "pairs are not known: no two answers differ in length by a fifth"
+    if math.isnan(score["tau"]):
+        asked = f"{score['tests']:.0f} requests"
+        return f"tau is not known: all {asked} have one rank, nothing tells them apart"
+    return ""
 
 
 def _drawn(jobs: JobTable, seed: int) -> JobTable:

@@ -21,6 +21,7 @@ import polars as pl
 
 from rheostat._optional import require
 from rheostat.errors import DataError, RheostatError
+from rheostat.measurement.serving.frames import csv_frame
 from rheostat.prediction.iteration_time.clients import ClientForecasts
 from rheostat.prediction.saved_models import persist
 
@@ -150,7 +151,7 @@ class DirectorService:
 
     def _load_records(self, args: Sequence[str], payload: str) -> Reply:
         try:
-            frame = pl.read_csv(self._path(args))
+            frame = csv_frame(self._path(args), "table of client and value")
             rows = [
                 (_client([str(c)]), float(v))
                 for c, v in frame.select("client", "value").iter_rows()
