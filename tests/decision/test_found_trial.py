@@ -61,3 +61,20 @@ def test_a_column_that_names_drawn_jobs_is_believed_where_applications_do_not_te
     assert not moved[~part].any()
     assert moved[part].mean() > 0.5
     assert "named by column randomized" in found.notes[-1].message
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_was_asked_for_beside_what_was_given_is_tested_too(seed):
+    """Where all jobs that ran otherwise are those of a few users, nobody drew them."""
+    made, _ = log(seed, received=False)
+    asked = made.frame["nodes"]  # what ran here
+    rng = np.random.default_rng(seed)
+    few = made.frame["user"].is_in(["u1", "u2", "u3"]).to_numpy() & (rng.random(len(made)) < 0.2)
+    by_chance = rng.random(len(made)) < 0.05
+    for part, believed in ((few, False), (by_chance, True)):
+        ran = np.where(part, asked.to_numpy() * 2, asked.to_numpy())
+        stated = rh.table({**made.frame.drop("nodes").to_dict(as_series=False),
+                           "nodes": ran, "nodes_requested": asked.to_list()})  # fmt: skip
+        found = with_found_trial(stated, "nodes")
+        assert ("nodes_requested" in found.columns) == believed
+        assert believed or "user tells which or at what" in found.notes[-1].message

@@ -382,3 +382,33 @@ def test_a_zone_tells_run_times_over_a_change_of_the_clock(tmp_path):
     plain = read_runs(path)
     assert plain.frame["runtime_s"].to_list() == [6 * 3600.0, 9600.0]
     assert any("is an hour off" in n.message for n in plain.notes)
+
+
+@pytest.mark.parametrize(("heading", "cells", "ours", "values"), [
+    ("energy_MJ", ["2.5", "3"], "energy_j", [2.5e6, 3e6]),
+    ("Energy (kJ)", ["2'668.7", "72'791.1"], "energy_j", [2668700.0, 72791100.0]),
+    ("Walltime (s)", ["17\u2019237", "665"], "runtime_s", [17237.0, 665.0]),
+    ("Wall clock [hh:mm:ss]", ["00:01:40", "01:00:00"], "runtime_s", [100.0, 3600.0]),
+    ("run_id", ["1", "2"], "job_id", [1, 2]),
+])  # fmt: skip
+def test_headings_and_numbers_of_other_sites_are_read(tmp_path, heading, cells, ours, values):
+    file = tmp_path / "runs.csv"
+    times = "" if ours == "runtime_s" else ";runtime_s"
+    rows = [f"{cell};{n}{';100' if times else ''}" for n, cell in enumerate(cells, 1)]
+    file.write_text("\n".join([f"{heading};nodes{times}", *rows]))
+    assert read(file, "runs").frame[ours].to_list() == values
+
+
+def test_a_quantity_that_is_text_is_told(tmp_path):
+    file = tmp_path / "runs.csv"
+    file.write_text("nodes;runtime_s;Energy (kJ)\n1;10;much\n2;6;more\n")
+    said = [n.message for n in read(file, "runs").notes]
+    assert "Energy (kJ) holds text, not numbers: not read as energy_j" in said
+
+
+def test_ends_in_a_language_that_is_not_known_are_no_failures(tmp_path):
+    file = tmp_path / "runs.csv"
+    file.write_text("nodes;runtime_s;state\n1;10;abgeschlossen\n2;6;abgeschlossen\n4;5;FAILED\n")
+    runs = read(file, "runs")
+    assert runs.frame["censored"].to_list() == [None, None, True]
+    assert any("'abgeschlossen' is no end that is known" in n.message for n in runs.notes)

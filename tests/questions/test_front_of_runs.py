@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import rheostat as rh
+from rheostat.errors import DataError
 
 ROWS = {"app": ["x"] * 3, "nodes": [64, 64, 64], "cap_w": [100, 140, 180],
         "runtime_s": [900.0, 800.0, 780.0], "power_w": [20e3, 25e3, 30e3]}  # fmt: skip
@@ -63,3 +65,20 @@ def test_gaps_between_settings_with_names_are_filled() -> None:
     named = rh.table(runs, [rh.Column("compiler", "", rh.Moment.SUBMIT, "")])
     answer = rh.front(named, knobs=["compiler=gcc,icx", "threads=1,2,4"])
     assert np.isfinite(answer.front.mean("runtime_s")).all()
+
+
+def test_caps_without_a_column_of_applications_says_what_to_type(tmp_path):
+    file = tmp_path / "caps.csv"
+    file.write_text("Anwendung,gpu_cap_w,runtime_s,energy_j\na,120,9,900\na,240,5,999\n")
+    with pytest.raises(DataError, match="--column app=Anwendung"):
+        rh.caps(file, "a")
+
+
+def test_prior_runs_with_energy_alone_are_learned_from():
+    rows = {"nodes": [1, 2, 4, 8] * 2, "runtime_s": [80.0, 42, 24, 16, 120, 62, 33, 20],
+            "energy_j": [8e3, 8.4e3, 9.6e3, 1.3e4, 1.2e4, 1.25e4, 1.3e4, 1.6e4]}  # fmt: skip
+    prior = rh.table({"app": ["x"] * 4 + ["y"] * 4, **rows})
+    own = rh.table({"app": ["z", "z"], "nodes": [1, 8], "runtime_s": [100.0, 19],
+                    "energy_j": [1e4, 1.5e4]})  # fmt: skip
+    answer = rh.next_settings(own, knobs="nodes=1,2,4,8", prior=prior, rule="weighted=energy_j:1")
+    assert not any("not used" in note.message for note in answer.notes)

@@ -7,7 +7,10 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from typing import Any
+
+import polars as pl
 
 from rheostat.core.jobs import JobTable, Moment, concat
 from rheostat.core.machine import Machine
@@ -165,11 +168,23 @@ def capped(
 ) -> JobTable:
     """Runs under caps: rows asked for, applications by their columns; mixed ones are noted."""
     runs, alike = only(opened(file, form, mapped, columns=columns), where), parse_names(by)
+    if "app" not in runs.columns and not alike:
+        raise DataError(str(file), [f"no column app tells the applications apart: {_text(runs)}"])
     if alike:
         runs = named_by(runs, alike)
     if odd := [c for c in mixed(runs) if c not in alike]:
         listener.note(f"runs that differ in {', '.join(odd)} are taken as repeats: --where or --by")
     return runs
+
+
+def _text(jobs: JobTable) -> str:
+    """What to type for a column that holds names.
+
+    >>> _text(table({"Anwendung": ["a"], "nodes": [1]}))
+    'name it as --column app=Anwendung'
+    """
+    names = [_theirs(jobs, c) for c in jobs.columns if jobs.frame[c].dtype == pl.String]
+    return f"name it as --column app={' or app='.join(quote(n) for n in names) or 'NAME'}"
 
 
 def turnable(jobs: JobTable, space: Space) -> None:

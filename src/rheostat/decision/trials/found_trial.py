@@ -38,9 +38,13 @@ FEWEST, NAMED_FEWEST = 300, 30
 """Jobs that ran otherwise, from which on the test tells chance from reasons."""
 MOST_TURNED = 0.5
 TAKEN = "taken as a randomised trial"
+NOT_DRAWN = "there were reasons; if chance drew them, --trial PLAN"
 PERMUTATIONS = 400
-CHANCE, NAMED_CHANCE = 0.1, 0.02
-"""Least p with which jobs that nobody named, and jobs that a column names, pass for drawn."""
+CHANCE, NAMED_CHANCE, STATED_CHANCE = 0.1, 0.02, 0.005
+"""Least p with which jobs that nobody named, jobs that a column names, and jobs of a log that has
+what was asked for beside what was given, pass for drawn."""
+ARM = "trial_arm"
+"""Drawn by the hash of our own trial: nothing to test."""
 MOST_ROWS = 20_000
 """The newest so many jobs are tested."""
 
@@ -58,7 +62,8 @@ def with_found_trial(log: JobTable, knob: str) -> JobTable:
     Returns
     -------
     JobTable
-        As it is where nothing ran otherwise, or where it already has KNOB_requested.
+        As it is where nothing ran otherwise.  KNOB_requested of the log itself stays where jobs
+        that ran otherwise may have been drawn, and goes where users or others had reasons.
 
     Examples
     --------
@@ -71,8 +76,10 @@ def with_found_trial(log: JobTable, knob: str) -> JobTable:
     >>> (found.frame["nodes"] != found.frame["nodes_requested"]).sum() - int(part.sum())
     0
     """
-    if requested(knob) in log.columns or knob not in log.columns or "submit_s" not in log.columns:
+    if knob not in log.columns or "submit_s" not in log.columns:
         return log
+    if requested(knob) in log.columns:
+        return log if ARM in log.columns else _stated(log, knob)
     named = next((c for c in log.columns if NAMED.search(c.lower()) and _flags(log, c)), None)
     ran = _received(log, knob)
     if named is None and ran is None:
@@ -87,6 +94,30 @@ def with_found_trial(log: JobTable, knob: str) -> JobTable:
     return _judged(log, knob, named, y, asked)
 
 
+def _stated(log: JobTable, knob: str) -> JobTable:
+    """A log with what was asked for beside what was given."""
+    ran, asked = (log.frame[c].cast(pl.Float64).to_numpy() for c in (knob, requested(knob)))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        y = np.log(ran / asked)
+    y = np.where(np.isfinite(y), y, 0.0)
+    count = int((y != 0).sum())
+    if not NAMED_FEWEST <= count <= MOST_TURNED * len(log):
+        return log
+    columns = _tellers(log)
+    sure, column = reasons(log, columns, y, asked)
+    if sure >= STATED_CHANCE:
+        return log
+    said = f"{count:,} of {len(log):,} jobs ran at other {knob} than {requested(knob)}; {column}"
+    return log.select([c for c in log.columns if c != requested(knob)]).noted(
+        Note(f"{said} tells which or at what (p = {sure:.2g}): {NOT_DRAWN}")
+    )
+
+
+def _tellers(log: JobTable) -> list[str]:
+    """What chance would not know."""
+    return [c for c in (*WHO, *SIZES) if c in log.columns and log.frame[c].n_unique() > 1]
+
+
 def _judged(log: JobTable, knob: str, named: str | None, y: Array, asked: Array) -> JobTable:
     turned = y != 0
     count = int(turned.sum())
@@ -98,11 +129,11 @@ def _judged(log: JobTable, knob: str, named: str | None, y: Array, asked: Array)
         return log.noted(Note(f"{few}; if chance drew them, --trial PLAN"))
     if named is not None:
         jobs += f" and are named by column {named}"
-    columns = [c for c in (*WHO, *SIZES) if c in log.columns and log.frame[c].n_unique() > 1]
+    columns = _tellers(log)
     sure, column = reasons(log, columns, y, asked)
     if sure < (CHANCE if named is None else NAMED_CHANCE):
         said = f"{jobs}; {column} tells which or at what (p = {sure:.2g})"
-        return log.noted(Note(f"{said}: there were reasons; if chance drew them, --trial PLAN"))
+        return log.noted(Note(f"{said}: {NOT_DRAWN}"))
     said = f"{jobs}; none of {', '.join(columns)} tells which or at what (p = {sure:.2f}"
     kind = log.frame[knob].dtype
     values = pl.Series(asked, nan_to_null=True)

@@ -285,7 +285,8 @@ def _lost(jobs: JobTable) -> pl.Series:
     if "state" not in jobs.columns or not jobs.frame["state"].count():
         return lost
     state = jobs.frame["state"].cast(pl.String)
-    stated = pl.coalesce(lost, ~state.is_in(COMPLETED))  # the reader knows the words of other sites
+    # the reader knows the words of other sites, and which it does not
+    stated = lost if "censored" in jobs.columns else ~state.is_in(COMPLETED)
     return pl.select(pl.when(~state.is_in(UNFINISHED)).then(stated)).to_series()
 
 

@@ -29,6 +29,9 @@ from rheostat.measurement.lines import LONGEST, raw_lines
 
 COMMA_NUMBER = re.compile(r"[-+]?\d+(,\d+)?(e[-+]?\d+)?", re.IGNORECASE)
 THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+")
+GROUPED = re.compile(r"[-+]?\d{1,3}(['\u2019 \u00a0\u202f]\d{3})+([.,]\d+)?")
+"""An apostrophe or a space between digits is no decimal sign anywhere."""
+PLAIN = re.compile(r"[-+]?\d+([.,]\d+)?")
 END = "\x03"
 """A line put behind the last one: where it is no row of its own, a quote was never closed."""
 EMPTY = ("", "nan", "na", "n/a", "null", "none", "-")
@@ -57,6 +60,7 @@ def read_delimited(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFr
     if broken:
         notes.append(note_rows("a cell with a line break: is a quote open before it?", broken))
     cells = {name: [body[i][k] for i in good] for k, name in enumerate(names)}
+    notes += _ungrouped(cells)
     if delimiter != ",":
         notes += _with_points(cells)
     frame, said = typed_frame(cells, good)
@@ -140,6 +144,25 @@ def _remedy(path: Path, raw: bytes) -> str:
 
 def _delimiter(first: str) -> str:
     return max(",;\t|", key=first.count)
+
+
+def _ungrouped(cells: dict[str, list[str]]) -> list[Note]:
+    """Numbers as 17'237 or 17 237 are written whole, in place, where a column holds only numbers.
+
+    >>> cells = {"s": ["17'237", "980.5"], "app": ["a 100", "b"]}
+    >>> [note.message for note in _ungrouped(cells)], cells["s"]
+    (['separators of thousands left out: s'], ['17237', '980.5'])
+    """
+    grouped = []
+    for name, column in cells.items():
+        written = [c for c in map(str.strip, column) if c.lower() not in EMPTY]
+        marked = [GROUPED.fullmatch(c) is not None for c in written]
+        if any(marked) and all(
+            m or PLAIN.fullmatch(c) for m, c in zip(marked, written, strict=True)
+        ):
+            cells[name] = [re.sub(r"['\u2019 \u00a0\u202f]", "", c) for c in column]
+            grouped.append(name)
+    return [Note(f"separators of thousands left out: {', '.join(grouped)}")] if grouped else []
 
 
 def _with_points(cells: dict[str, list[str]]) -> list[Note]:

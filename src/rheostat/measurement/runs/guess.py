@@ -31,9 +31,14 @@ SUFFIXES: dict[str, tuple[str, str, float]] = {
     "gib": ("_b", "B", 2.0**30), "mib": ("_b", "B", 2.0**20),
 }  # fmt: skip
 
+CASED = {"mW": ("_w", "W", 1e-3), "mJ": ("_j", "J", 1e-3), "MJ": ("_j", "J", 1e6),
+         "GJ": ("_j", "J", 1e9), "MWh": ("_j", "J", 3.6e9)}  # fmt: skip
+"""Units that the capital tells from others."""
+CLOCK = re.compile(r"[ _]*[(\[]\s*(h{1,2}:)?m{1,2}:s{1,2}\s*[)\]]$", re.IGNORECASE)
+
 # our name: patterns of theirs without the unit suffix, best first
 NAMES: tuple[tuple[str, str], ...] = (
-    ("runtime_s", r"(wall|wall_?time|run_?time|elapsed|elapsed_time|duration|walltime_sec)"),
+    ("runtime_s", r"wall(_?time|_?clock(_time)?)?|run_?time|elapsed(_time)?|duration|walltime_sec"),
     ("runtime_s", r"(exec(ution)?_?|total_?|solve_?)?time|time_(per_epoch|to_solution)|makespan"),
     ("cap_w", r"(\w+_)?(power_?)?p?cap|(\w+_)?power_?limit|cap_per_gpu"),
     ("power_w", r"(total_|average_|avg_|mean_)?power(_mean|_avg|_total|_draw|_consumption)?|watts"),
@@ -89,16 +94,19 @@ def split_unit(name: str, *, timed: bool = False) -> tuple[str, str, str, float]
 
     >>> split_unit("core_freq_GHz"), split_unit("wall_s"), split_unit("nodes")
     (('core_freq', '_hz', 'Hz', 1000000000.0), ('wall', '_s', 's', 1.0), ('nodes', '', '', 1.0))
+    >>> split_unit("energy_MJ"), split_unit("Wall clock [hh:mm:ss]")
+    (('energy', '_j', 'J', 1000000.0), ('Wall clock', '_s', 's', 1.0))
     >>> split_unit("branches_per_s")
     ('branches_per_s', '', '1/s', 1.0)
     """
+    name = CLOCK.sub("_s", name)  # "Wall clock [hh:mm:ss]"
     if bracket := re.fullmatch(r"(.+?)[ _]*[(\[]\s*(\w+)\s*[)\]]", name):
         name = f"{bracket[1].strip().replace(' ', '_')}_{bracket[2]}"  # "Wall time (s)"
     if name.lower().endswith("_per_s"):
         return name, "", "1/s", 1.0  # a rate, not a time
     stem, _, last = name.rpartition("_")
-    if stem and last == "mW":  # milliwatt or megawatt: the capital decides
-        return stem, "_w", "W", 1e-3
+    if stem and last in CASED:
+        return stem, *CASED[last]
     if last.lower() == "min" and not timed and not TIMES.search(stem.lower()):
         return name, "", "", 1.0  # a minimum, not minutes
     if stem and last.lower() in SUFFIXES:
@@ -118,7 +126,7 @@ def guess_name(source: str) -> str | None:
         return source
     stem, suffix, _, _ = split_unit(source)
     plain = (stem + suffix).lower()
-    if plain in COUNTERS or (suffix and plain in VOCABULARY):
+    if (plain in COUNTERS and plain in NAMED) or (suffix and plain in VOCABULARY):
         return plain
     words = re.sub(r"\W+", "_", stem.lower()).strip("_")
     words = re.sub(r"_+", "_", words)

@@ -29,6 +29,7 @@ from rheostat.measurement.runs.derived import (
     per_part,
     runtime_between,
 )
+from rheostat.measurement.runs.ends import with_ends
 from rheostat.measurement.runs.guess import (
     NAMED,
     Guess,
@@ -49,11 +50,7 @@ MEASURED = {*QUANTITIES, "span_s", "package_power_w", "dram_power_w"}
 ASKED = {"nodes", "gpus", "cores", "tasks", "time_limit_s"}
 FAR = 2.0
 COMMA = r"^\s*[-+]?\d+,\d"
-SUCCESS = ("0", "0:0", "0.0", "TRUE")
 TRAINING = frozenset({"app", "device", "batch_size"})
-FINISHED = ("COMPLETED", "COMPLETE", "CD", "OK", "PASS", "PASSED", "DONE", "SUCCESS", "SUCCESSFUL",
-            "SUCCEEDED", "FINISHED", "ENDED")  # fmt: skip
-
 PRESETS: tuple[tuple[str, frozenset[str], dict[str, Any]], ...] = (
     ("SPEChpc runs measured with LIKWID", frozenset({"rt_unhalted_max", "power_pkg_W", "hosts"}), {
         "columns": {"runtime_s": "rt_unhalted_max", "power_w": ["power_pkg_W", "power_dram_W"],
@@ -153,7 +150,7 @@ def read_runs(
     table, summed = per_part(table)
     described += [VOCABULARY["power_w"]] if summed else []
     table, zeros = known_amounts(table)
-    table, unfinished = _censor(table)
+    table, unfinished = with_ends(table)
     if not MEASURED & set(table.columns) and not _are_requests(table):
         hint = (
             'map them: --map FILE.toml with [columns] and runtime_s = "THEIRS" (read, summary: '
@@ -278,6 +275,7 @@ def _guess_rest(
     exprs: dict[str, pl.Expr] = {}
     columns: list[Column] = []
     words: list[str] = []
+    texts: list[Note] = []
     alone = {lone_quantity(q, frame.columns): q for q in QUANTITIES if not _named(q, frame, taken)}
     for theirs in (c for c in frame.columns if c not in used):
         guess = _guess(theirs, frame[theirs], chosen.known, alone.get(theirs))
@@ -289,10 +287,16 @@ def _guess_rest(
         else:
             columns.append(Column(guess.name, guess.unit, guess.known, f"from {theirs}"))
         words.append(_words(guess))
+        if guess.name == theirs and (ours := guess_name(theirs)) in QUANTITIES and ours != theirs:
+            texts.append(Note(f"{theirs} holds text, not numbers: not read as {ours}"))
     dropped = (
         [Note(f"left out as the mapping says: {', '.join(chosen.drop)}")] if chosen.drop else []
     )
-    return exprs, columns, [*dropped, *([Note(f"guessed: {'; '.join(words)}")] if words else [])]
+    return (
+        exprs,
+        columns,
+        [*dropped, *texts, *([Note(f"guessed: {'; '.join(words)}")] if words else [])],
+    )
 
 
 def _named(ours: str, frame: pl.DataFrame, taken: Mapping[str, pl.Expr]) -> bool:
@@ -376,22 +380,3 @@ def _as_numbers(path: str | Path, table: pl.DataFrame) -> pl.DataFrame:
     if problems:
         raise DataError(str(path), problems)
     return table.with_columns(pl.col(empty).cast(pl.Float64))
-
-
-def _censor(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
-    """Flag unfinished runs where the table has a state or, without one, an exit code.
-
-    >>> runs = pl.DataFrame({ROW: [0, 1, 2], "exit_code": [0, 137, None]})
-    >>> flagged, notes = _censor(runs)
-    >>> flagged["censored"].to_list()
-    [False, True, None]
-    """
-    if "censored" in table.columns or not {"state", "exit_code"} & set(table.columns):
-        return table, []
-    by = "state" if "state" in table.columns else "exit_code"
-    ended = pl.col(by).cast(pl.String).str.strip_chars().str.to_uppercase()
-    table = table.with_columns(censored=~ended.is_in(list(FINISHED if by == "state" else SUCCESS)))
-    rows = table.filter("censored")[ROW].to_list()
-    return table, [
-        note_rows(f"did not end well by its {by}: counts as unfinished", rows)
-    ] if rows else []

@@ -214,7 +214,8 @@ class WithinApplication:
             turned = rows.log_run - rows.log_asked
             own = UNLIKE * room(change.mean(axis=0), turned[:, 0], exponent) * noise[-1][1]
             more = (turned[:, [k in PARALLEL for k in self.knobs]] > 0).any(axis=1)
-            values["runtime_s"] *= np.exp(own + more * wary(change + own))
+            for t in TIMED & values.keys():
+                values[t] *= np.exp(own + more * wary(change + own))
         unlike = self._not_believed(frame, rows, home, values)
         unlike = {m: w & (grade > 0) for m, w in unlike.items()} | {UNSEEN: grade == 0}
         silent = np.any(list(unlike.values()), axis=0)
@@ -269,7 +270,7 @@ class WithinApplication:
 
     def _left_open(self, target: str, rows: Rows) -> Array:
         """What the error that records leave open makes of a quantity at another setting, (B, n)."""
-        turned = (rows.log_run - rows.log_asked)[:, 0] * (target == "runtime_s")
+        turned = (rows.log_run - rows.log_asked)[:, 0] * (target in TIMED)
         return -self.open_[:, None] * turned
 
     def _moved(self, target: str, app: Ints, away: Array, begin: int = 0) -> Array:
@@ -373,6 +374,8 @@ class WithinApplication:
         return np.round(moved, DECIMALS)
 
 
+TIMED = {"runtime_s", "energy_j"}
+"""What a job takes longer of by as much as it runs longer: power is over time, energy is not."""
 DECIMALS = 9
 """Linear algebra may differ in the last bits with the number of rows."""
 UNSEEN = "no run of any application near this setting: no prediction"

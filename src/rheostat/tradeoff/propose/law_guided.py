@@ -16,7 +16,6 @@ from math import prod
 from typing import Any, Unpack
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from rheostat._optional import require
@@ -25,7 +24,7 @@ from rheostat.core.jobs import JobTable, Note
 from rheostat.core.outcome import Array, Outcome
 from rheostat.core.space import Knob, Setting, Space
 from rheostat.errors import DataError
-from rheostat.prediction.scaling_law import Job, LawEnsemble, structures
+from rheostat.prediction.scaling_law import LawEnsemble, structures
 from rheostat.prediction.scaling_law.structures import role_of
 from rheostat.tradeoff.limits import Limit
 from rheostat.tradeoff.propose.base import Searcher
@@ -38,6 +37,7 @@ from rheostat.tradeoff.propose.lookahead import (
     value_of_a_run,
 )
 from rheostat.tradeoff.propose.modelled import Shared
+from rheostat.tradeoff.propose.past_applications import coded, levels, past_jobs
 
 QUANTITIES = ("runtime_s", "power_w", "energy_j")
 HORIZON = 6
@@ -52,8 +52,6 @@ EXACT, CANDIDATES = 256, 256
 LISTED, SAMPLED = 20_000, 4_096
 """Settings up to which all are looked at, and how many of a larger space are."""
 Index = NDArray[np.int64]
-FEWEST = 3
-"""Settings that an application of the past must have been run at to teach a curve."""
 
 
 class LawGuided(Searcher):
@@ -354,47 +352,3 @@ def _refuse(searcher: LawGuided) -> None:
         problems.append("the space has no setting that its constraints allow")
     if problems:
         raise DataError("LawGuided", problems)
-
-
-def levels(space: Space) -> dict[str, tuple[Any, ...]]:
-    """The names that a knob can take, of the knobs that are not numbers."""
-    return {k.name: k.values for k in space.knobs if not k.numeric}
-
-
-def coded(setting: Setting, names: Mapping[str, Sequence[Any]]) -> list[float]:
-    """A setting as numbers: a name is its place among the knob's.
-
-    >>> coded({"nodes": 2, "compiler": "icx"}, {"compiler": ("gcc", "icx")})
-    [2.0, 1.0]
-    """
-    return [float(names[k].index(v) if k in names else v) for k, v in setting.items()]
-
-
-def past_jobs(
-    prior: JobTable,
-    knobs: Sequence[str],
-    by: Sequence[str],
-    names: Mapping[str, Sequence[Any]] | None = None,
-) -> list[Job]:
-    """Curves of the applications in ``prior``: settings and mean log runtime and power.
-
-    Runs with a name that is not among ``names`` of its knob tell nothing of those that are.
-    """
-    names = names or {}
-    prior.require(*knobs, *by, "runtime_s", "power_w")
-    good = (pl.col("runtime_s") > 0) & (pl.col("power_w") > 0)
-    for knob, listed in names.items():
-        good &= pl.col(knob).is_in(list(listed))
-    logs = prior.finished().frame.filter(good).drop_nulls(list(knobs))
-    means = (
-        logs.group_by(*by, *knobs)
-        .agg(pl.col("runtime_s").log().mean(), pl.col("power_w").log().mean())
-        .sort(*by, *knobs)
-    )
-    jobs = []
-    for _, group in means.group_by(*by, maintain_order=True):
-        if group.height >= FEWEST:
-            values = group.select("runtime_s", "power_w").to_numpy().T
-            settings = [coded(row, names) for row in group.select(knobs).iter_rows(named=True)]
-            jobs.append(Job(np.array(settings), values))
-    return jobs
