@@ -241,7 +241,7 @@ def test_repeated_runs_are_one_row_with_their_median_and_tell_the_noise():
 def test_time_of_a_pass_is_whole_steps_and_what_was_seen_besides():
     model = StepCost(n_draws=3)
     seen = table({"samples": [100, 100, 100], "batch_size": [30, 30, 30],
-                  "runtime_s": [1.0, 1.0, 0.0], "epoch_s": [4.0, 8.0, 4.0]})  # fmt: skip
+                  "runtime_s": [2.0, 2.0, 0.0], "epoch_s": [8.0, 16.0, 4.0]})  # fmt: skip
     model.epoch_overhead_ = model._overhead(seen)
     level = np.quantile(np.log([1.0, 2.0]), [1 / 6, 0.5, 5 / 6])
     assert sorted(model.epoch_overhead_) == pytest.approx(level)
