@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from typer.main import get_command
 from rheostat.cli import run
 from rheostat.cli.app import app
 from rheostat.cli.command import RENAMED
+from rheostat.cli.first_options import FIRST, JARGON
 
 
 def tree(command: Any = None, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -33,8 +35,9 @@ def letters(text: str) -> str:
 @pytest.mark.parametrize("words", [w for w in TREE if w], ids=" ".join)
 def test_help_shows_every_letter_of_what_was_written(words, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "2000")
-    assert run([*words, "--help"]) == 0
-    shown, command = letters(capsys.readouterr().out), TREE[words]
+    command = TREE[words]
+    assert run([*words, "--help" if hasattr(command, "commands") else "--help-all"]) == 0
+    shown = letters(capsys.readouterr().out)
     inner = getattr(command, "commands", {}).values()
     texts = [command.help, command.epilog, *(p.help for p in command.params)]
     texts += [(c.help or "").split("\n\n")[0] for c in inner]
@@ -56,6 +59,30 @@ def test_the_first_page_has_every_command_on_one_screen(capsys, monkeypatch):
         assert len(line) > 30
     options = next(x for x in lines if x.startswith("Options:"))
     assert "--version" in options
+
+
+@pytest.mark.parametrize("words", [w for w in TREE if w], ids=" ".join)
+def test_the_help_of_a_command_is_a_screen_and_names_every_option(words, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    assert run([*words, "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert len(shown.splitlines()) <= 45
+    options = [p.opts[0] for p in TREE[words].params if p.param_type_name == "option"]
+    assert [o for o in options if not re.search(rf"{re.escape(o)}(?![\w-])", shown)] == []
+    explained = set(re.findall(r"^│ +\*? *--([a-z-]+)", shown, re.MULTILINE))
+    assert set(FIRST.get(" ".join(words), "").split()) <= explained
+
+
+def test_options_that_come_first_are_options_of_commands_that_have_more():
+    for path, names in FIRST.items():
+        options = {o for p in TREE[tuple(path.split())].params for o in p.opts}
+        assert [n for n in names.split() if f"--{n}" not in options] == []
+        assert len(names.split()) < len(options)
+
+
+def test_words_that_the_help_points_to_stand_in_the_glossary():
+    page = (Path(__file__).parents[2] / "docs" / "glossary.md").read_text()
+    assert [word for word in JARGON if f"\n| {word} |" not in page] == []
 
 
 def test_help_says_once_how_variables_are_called(capsys):

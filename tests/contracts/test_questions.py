@@ -14,6 +14,7 @@ import rheostat as rh
 from rheostat.cli import run
 from rheostat.cli.app import app
 from rheostat.errors import RheostatError
+from rheostat.explanation.formats.long_tables import MOST, shortened
 from rheostat.measurement.serving.traffic import read_traffic
 from rheostat.measurement.synthetic.capped_runs import capped_runs
 from rheostat.measurement.synthetic.served_models import request_log
@@ -458,6 +459,19 @@ def test_one_document_or_one_error(here, capsys, command, typed, called) -> None
     if answer is not None:
         assert steady(json.loads(printed.out)) == steady(answer.to_dict())
         assert isinstance(answer, Answer)
+        check_reads_well(answer)
+
+
+def check_reads_well(answer: Answer) -> None:
+    """The answer comes first, in a sentence; no table is longer than a person reads."""
+    for report in (answer.report(), answer.page_report()):
+        sections = [s for s in shortened(report.sections) if not s.folded]
+        assert not sections or sections[0].sentences
+        assert [s.title for s in sections if s.grid and len(s.grid.rows) > MOST] == []
+        if sections and len(sections[0].sentences[0]) > 400:
+            raise AssertionError(f"an answer is a sentence: {sections[0].sentences[0]}")
+    pages = [s.title for s in answer.page_report().sections]
+    assert "can this log answer?" not in pages[:1] or len(pages) == 1
 
 
 def test_an_answer_is_seen_in_every_form(here) -> None:

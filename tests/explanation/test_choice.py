@@ -143,7 +143,7 @@ def test_a_setting_without_a_forecast_is_named_and_not_drawn():
 def test_one_run_behind_a_forecast_is_one_run():
     shown = front([[100, 60, 40, 30]], [[100, 110, 120, 130]], support=[1, 1, 1, 1])
     sections, _ = explain_choice(shown.choose(rh.Knee()), shown)
-    assert any(s.endswith("1 similar past run.") for s in sections[1].sentences)
+    assert any(s.endswith("1 similar past run.") for s in sections[0].sentences)
 
 
 def test_what_was_asked_for_is_taken_from_the_job_unless_given():

@@ -58,7 +58,8 @@ def test_the_sentence_says_what_is_saved_for_what(chosen):
 
 def test_the_reasons_name_rule_limit_evidence_and_where_runtime_is_flat(chosen):
     choice, found = chosen
-    why = " ".join(explain(choice, front=found, requested={"nodes": 64}).sections[1].sentences)
+    answer, reasons = explain(choice, front=found, requested={"nodes": 64}).sections
+    why = " ".join([*answer.sentences, *reasons.sentences])
     assert "knee of the front" in why
     assert "runtime at most 2h" in why
     assert "Runtime stops improving after 16 nodes." in why

@@ -17,6 +17,8 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+ALL, LATER = "rheostat.help_all", "rheostat.later"
+"""Keys of a context: whether all options are to be explained, and those that are only named."""
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 """Click's, wherever this typer has it from."""
 LARGEST = 1e18
@@ -39,17 +41,31 @@ class PlainCommand(TyperCommand):
     """A command whose help loses no letter and whose old options name the new ones."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """An example, and then as typer does, of texts as they were written."""
+        """An example, and then as typer does; of many options those that matter, others by name."""
+        from rheostat.cli.first_options import first_of, jargon_of
+
         _as_written(self)
         _tell_example(ctx)
+        path = "" if ctx.meta.get(ALL) else ctx.command_path.partition(" ")[2]
+        ctx.meta[LATER] = later = first_of(self, path)[1]
         super().format_help(ctx, formatter)
+        if later:
+            names = ", ".join(p.opts[0] for p in later)
+            _echo_filled(f"More options, explained by {ctx.command_path} --help-all: {names}.")
+        if words := jargon_of(self):
+            _echo_filled(f"Words of docs/glossary.md: {', '.join(words)}.")
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """The options, without the names of their variables."""
-        return _without_variables(super().get_params(ctx))
+        """The options, without the names of their variables; in a help those that it explains."""
+        later = ctx.meta.get(LATER, ())
+        return _without_variables([p for p in super().get_params(ctx) if p not in later])
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """As typer does, but that an option of old is told what it is called now."""
+        if "--help-all" in args[: args.index("--") if "--" in args else None]:
+            ctx.meta[ALL] = True
+            typer.echo(ctx.get_help(), color=ctx.color)
+            ctx.exit()
         for old, where in _set_before(ctx):
             raise UsageError(_moved(ctx, old, where), ctx)
         try:

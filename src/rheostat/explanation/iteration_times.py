@@ -54,7 +54,12 @@ class ForecastFacts:
 
 def explain_forecast(run: str, apps: Sequence[ForecastFacts]) -> Report:
     """Sections per application, and all numbers as facts."""
-    sections = [Section("forecast", (), _grid(apps))]
+    said = [
+        f"{a.app}: the next iteration takes {_span(nearest)}{_how_sure(a)}."
+        for a in apps[:3]
+        if (nearest := _ahead(a, 1))
+    ]
+    sections = [Section("forecast", tuple(said or ["No iteration can be forecast."]), _grid(apps))]
     sections += [Section(a.app, _sentences(a), None, _chart(a)) for a in apps]
     facts = {"run": run, "applications": {a.app: _facts(a) for a in apps}}
     return Report(f"iteration times of {run}", sections, facts)
@@ -74,6 +79,16 @@ def _ahead(a: ForecastFacts, step: int) -> tuple[float, float, float] | None:
     if len(a.next_s) < step:
         return None
     return float(a.next_s[step - 1]), float(a.low_s[step - 1]), float(a.high_s[step - 1])
+
+
+def _span(times: tuple[float, float, float]) -> str:
+    mean, low, high = (f"{t:.4g}" for t in times)
+    return f"{mean} s [{low}, {high}]"
+
+
+def _how_sure(a: ForecastFacts) -> str:
+    """How far off forecasts one ahead were, where some were scored."""
+    return "" if a.mape is None else f"; forecasts one ahead were {a.mape:.2g} % off on average"
 
 
 def _part(percent: float | None) -> float | None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rheostat.core.report import Chart, Grid, Report, Section
-from rheostat.explanation.number_words import unit_of
+from rheostat.explanation.number_words import share, unit_of
 
 Array = NDArray[np.float64]
 SHARES = np.concatenate([np.linspace(0.01, 0.95, 48), np.linspace(0.955, 0.995, 9)])
@@ -64,7 +64,9 @@ def calibration_report(
     """
     kinds = tuple(facts["median_error"])
     rows = tuple((name, *off.values()) for name, off in facts["errors"].items())
-    said = (f"Errors relative to what was recorded; learned from the first {facts['learned']} of "
+    off = ", ".join(f"{share(v, 1)} of {kind}" for kind, v in facts["median_error"].items())
+    said = (f"The calibrated server is off by a median of {off}.",
+            f"Errors relative to what was recorded; learned from the first {facts['learned']} of "
             f"{facts['requests']} requests, errors of the others.", *facts["notes"])  # fmt: skip
     grid = Grid(("error", *kinds), rows, ("", *("share" for _ in kinds)))
     first = Section("How far off", said, grid)

@@ -91,6 +91,13 @@ class Answer(ABC):
             raise DataError(type(self).__name__, ["has no picture: see .table() or .report()"])
         return figure(drawing(charts[0]))
 
+    def plot(self) -> Figure:
+        """Alias of `figure`, by the name that pandas and others have: a notebook shows it.
+
+        The figure belongs to no window: ``answer.plot().savefig("front.png")`` keeps it.
+        """
+        return self.figure()
+
     def _repr_html_(self) -> str:
         return self.to_html()
 

@@ -259,18 +259,11 @@ def unheld_words(accuracy: Mapping[str, Accuracy]) -> tuple[str, ...]:
 
 
 def explain_backtest(result: Backtest) -> Explained:
-    """What was learnt, how right it was where that can be checked, and what would have changed."""
+    """What would have changed, from what that was learnt, and how right it was."""
     when = format_moment(result.edge_s, "%Y-%m-%d %H:%M UTC")
     learnt = f"{result.learnt:,} jobs that ended before {when}"
     left = f" ({result.unfinished} still running then are left out)" if result.unfinished else ""
     sections = [
-        Section("learnt", (f"{learnt}{left}; advised: the {len(result.advice):,} after it.",)),
-        Section(
-            "checked",
-            (*(accuracy_words(q, a) for q, a in result.accuracy.items()),),
-            None,
-            calibration_chart(result.accuracy),
-        ),
         Section(
             "predicted",
             (
@@ -278,6 +271,13 @@ def explain_backtest(result: Backtest) -> Explained:
                 *_sums(result.advice, result.advice.counts()),
                 UNMEASURED,
             ),
+        ),
+        Section("learnt", (f"{learnt}{left}; advised: the {len(result.advice):,} after it.",)),
+        Section(
+            "checked",
+            (*(accuracy_words(q, a) for q, a in result.accuracy.items()),),
+            None,
+            calibration_chart(result.accuracy),
         ),
         Section("by user", ("Largest predicted energy first.",), _user_grid(result)),
         *_by_group(result.advice),

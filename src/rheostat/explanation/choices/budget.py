@@ -9,11 +9,11 @@ from rheostat.core.report import Chart, Grid, Report, Section
 from rheostat.core.units import format_quantity
 from rheostat.explanation.number_words import MINUS
 
-_SHOWN = 40
+_SHOWN = 20
 
 
 def budget_report(facts: Mapping[str, Any], *, full: bool = False) -> Report:
-    """The plan's facts as a report; at most 40 nodes, those that change most, unless ``full``."""
+    """The plan's facts as a report; at most 20 nodes, those that change most, unless ``full``."""
     nodes = sorted(
         facts["nodes"], key=lambda n: -abs(n["watts_after"] - n["watts_before"])
     )[: None if full else _SHOWN]  # fmt: skip
@@ -81,12 +81,11 @@ def _sentences(facts: Mapping[str, Any]) -> tuple[str, ...]:
     total = facts["limits"]["total_w"]
     gain, watt = facts["mean_gain"], facts["watt"]["gain_per_w"]
     sentences = [
-        f"Budget {format_quantity(total, 'W')}; caps now {_w(facts['caps_w']['before'])}, then "
-        f"{_w(facts['caps_w']['after'])}; {facts['changed']} of {len(facts['nodes'])} nodes "
-        "change.",
-        f"Mean gain in speed {_percent(gain['value'])} (90 % interval {_percent(gain['low'])} to "
-        f"{_percent(gain['high'])}, averaged over nodes); the node worst off: "
-        f"{_percent(facts['least_gain'])}.",
+        f"{facts['changed']} of {len(facts['nodes'])} nodes get other caps within "
+        f"{format_quantity(total, 'W')}: mean gain in speed {_percent(gain['value'])} (90 % "
+        f"interval {_percent(gain['low'])} to {_percent(gain['high'])}, averaged over nodes).",
+        f"Its price: caps of {_w(facts['caps_w']['after'])} together, now "
+        f"{_w(facts['caps_w']['before'])}; the node worst off: {_percent(facts['least_gain'])}.",
         f"One more watt buys {100 * watt['value']:.3g} % of one node's worth"
         + _between(watt) + ".",
         _certified(facts["certificate"]),

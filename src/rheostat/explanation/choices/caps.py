@@ -160,9 +160,9 @@ def _sentences(facts: Mapping[str, Any]) -> tuple[str, ...]:
             "to it.",
         )
     return (
+        _kept(facts),
         f"{facts['tried']} settings measured, {facts['known_applications']} other applications "
         "known.",
-        _kept(facts),
         *_only_tried(facts),
         *(f"{BASELINES[b['name']]} would keep {setting_words(b['keep'])} and save "
           f"{b['saved_w']:g} W."

@@ -41,7 +41,7 @@ def explain_choice(
     """One sentence that says what to do and what it buys, then the reasons."""
     request = None if front is None else asked(front, job, requested)
     base = None if front is None else row_of(front, request)
-    decide = Section("decide", (_sentence(choice, front, base),))
+    decide = Section("decide", (_sentence(choice, front, base), *_sure(choice, front)))
     reasons = _reasons(choice, front)
     facts = {"choice": choice_facts(choice), "because": because_facts(choice)}
     if request is not None:
@@ -114,11 +114,18 @@ def _reasons(choice: Assignment, front: Front | None) -> list[str]:
     if front is not None and because.try_next:
         said.append(_try_next(front, choice))
     if front is not None:
-        said += [s for s in (_flattens(front), _sureness(front, choice.index)) if s]
+        said += [s for s in (_flattens(front),) if s]
     if because.runner_up:
         compared = [bought(r - 1, cost_name(q)) for q, r in because.compared.items()]
         runner = setting_words(because.runner_up)
         said.append(f"Next best: {runner}; against it the choice takes {listed(compared)}.")
+    return said
+
+
+def _sure(choice: Assignment, front: Front | None) -> list[str]:
+    """How sure the choice is: what it rests on, and how often it is on the front."""
+    because = choice.because
+    said = []
     if because.support is not None:
         kind = f"{because.evidence}, " if because.evidence else ""
         runs = round(because.support)
@@ -126,7 +133,8 @@ def _reasons(choice: Assignment, front: Front | None) -> list[str]:
         here = because.evidence == "measured"
         counted = f"run{plural} at this setting" if here else f"similar past run{plural}"
         said.append(f"Evidence: {kind}{runs} {counted}.")
-    return said
+    often = None if front is None else _sureness(front, choice.index)
+    return [*said, *([often] if often else [])]
 
 
 def _try_next(front: Front, choice: Assignment) -> str:

@@ -17,6 +17,7 @@ from rheostat.core.front import Front
 from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import GRADES, Array
 from rheostat.core.report import Chart, Grid, Section
+from rheostat.explanation.formats.long_tables import MOST
 from rheostat.explanation.number_words import (
     cost_name,
     listed,
@@ -32,8 +33,6 @@ FEW = "too few similar past runs"
 RANGED = "Of measured settings the brackets are the range of their runs: 90 % take 19 repeats."
 BESIDE = ("runtime_s", "energy_j", "power_w", "ttft_s", "memory_share")
 """Quantities that are shown where they are known, though they are no objectives."""
-MOST = 20
-"""Rows of a table beside an answer; a page opens the others, a pipe and --json have them all."""
 STATISTIC = "means over draws; energy_j is power_w times runtime_s"
 
 

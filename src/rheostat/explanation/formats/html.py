@@ -19,6 +19,7 @@ from rheostat import __version__
 from rheostat.core.report import Chart, Grid, Report, Section
 from rheostat.explanation.formats.grid_cells import cell
 from rheostat.explanation.formats.json import plain
+from rheostat.explanation.formats.long_tables import shortened
 from rheostat.explanation.number_words import head_words
 from rheostat.explanation.pictures.draw import drawing
 
@@ -53,7 +54,7 @@ def page(report: Report, title: str = "", made: str = "") -> str:
     return env.get_template("report.html").render(
         report=report,
         title=report.title or title or "Report",
-        sections=[_section(s) for s in report.sections],
+        sections=[_section(s) for s in shortened(report.sections)],
         charts=charts,
         plotly=packed(plotly_js()) if charts else "",
         script=_template("charts.js"),

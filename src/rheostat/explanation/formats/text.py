@@ -16,6 +16,7 @@ from rich.text import Text
 from rheostat.core.report import Grid, Report, Section
 from rheostat.core.texts.printable import printable
 from rheostat.explanation.formats.grid_cells import cell
+from rheostat.explanation.formats.long_tables import shortened
 from rheostat.explanation.number_words import head_words
 from rheostat.explanation.pictures import scatter
 
@@ -38,16 +39,16 @@ def render(report: Report, width: int = 80) -> str:
     console = Console(
         file=out, width=min(width, WIDEST), no_color=True, force_terminal=False, highlight=False
     )
-    show(report, console)
+    show(report, console, whole=True)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
-def show(report: Report, console: Console) -> None:
-    """Print the report on ``console``; folded sections are a page's."""
+def show(report: Report, console: Console, *, whole: bool = False) -> None:
+    """Print the report on ``console``; what is folded is a page's, long tables unless ``whole``."""
     if report.title:
         console.print(Text(printable(report.title), style="bold"))
         console.print()
-    for section in report.sections:
+    for section in report.sections if whole else shortened(report.sections):
         if section.folded:
             continue
         console.print(_section(section, min(console.width, WIDEST)))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rheostat.core.report import Chart, Grid, Report, Section
+from rheostat.explanation.number_words import duration, quantity, signed
 
 
 def policies_grid(facts: Mapping[str, Any]) -> Grid:
@@ -62,9 +63,7 @@ def coschedule_report(facts: Mapping[str, Any]) -> Report:
     """
     said = [f"Simulated from profiles on {facts['nodes']} node(s) of {facts['node_gpus']} GPUs."]
     if "objective" in facts:
-        what = {"edp": "energy times makespan", "makespan": "makespan", "energy": "energy"}
         said = [
-            f"Best in {what[facts['objective']]} is {facts['best']}.",
             f"{said[0][:-1]}; each neighbour slows a job by {100 * facts['crowd']:g} %.",
             "The best was picked with the whole queue known, later arrivals included.",
         ]
@@ -75,4 +74,51 @@ def coschedule_report(facts: Mapping[str, Any]) -> Report:
                     f"({'proven best' if e['proven'] else 'not proven best'}).")  # fmt: skip
     plan = Section(f"schedule of {facts['best']}", (), jobs_grid(facts), _bars(facts))
     compared = Section("policies", tuple(said), policies_grid(facts))
-    return Report("Jobs on shared GPUs", (compared, plan), facts)
+    return Report("Jobs on shared GPUs", (*_answer(facts), plan, compared), facts)
+
+
+def _answer(facts: Mapping[str, Any]) -> list[Section]:
+    """The best plan and by how much it is, what it gives up, and that nothing ran."""
+    best, *others = facts["policies"]
+    if "objective" not in facts:
+        return []
+    key, words = AIMS[facts["objective"]]
+    jobs = len(facts["schedule"])
+    said = [
+        f"{best['policy']} is best in {words}: {jobs} job{'s' * (jobs != 1)} in "
+        f"{duration(best['makespan_s'])} with {quantity(best['energy_j'], 'J')}"
+        + (f", {_beside(best, others[0], key)}." if others else ".")
+    ]
+    said.append(_price(best, others))
+    return [Section("answer", (*said, UNMEASURED))]
+
+
+AIMS = {
+    "edp": ("edp_js", "energy times makespan"),
+    "makespan": ("makespan_s", "makespan"),
+    "energy": ("energy_j", "energy"),
+}
+COSTS = {"makespan_s": ("makespan", "s"), "energy_j": ("energy", "J"), "mean_wait_s": ("wait", "s")}
+UNMEASURED = (
+    "How sure is not known: profiles are taken as they are, and nothing ran; the slowdown by "
+    "neighbours is an assumption (--interference)."
+)
+
+
+def _beside(best: Mapping[str, Any], other: Mapping[str, Any], key: str) -> str:
+    change = best[key] / other[key] - 1.0 if other[key] else 0.0
+    nearest = f"{other['policy']}, the nearest"
+    return f"as good as {nearest}" if abs(change) < 0.005 else f"{signed(change)} beside {nearest}"
+
+
+def _price(best: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> str:
+    """What another plan would have less of."""
+    said = []
+    for key, (words, unit) in COSTS.items():
+        least = min(others, key=lambda p: p[key], default=best)
+        if best[key] > 1.005 * least[key]:
+            here, there = (quantity(p[key], unit) for p in (best, least))
+            said.append(f"{words} {here} for {there} under {least['policy']}")
+    if not said:
+        return "Its price: none of the plans compared takes less time, energy or mean wait."
+    return f"Its price: {'; '.join(said)}."

@@ -45,7 +45,7 @@ class SuiteAnswer(Answer):
 
     def report(self) -> Report:
         """The table."""
-        return Report("", [Section("programs", (), self._grid())])
+        return Report("", [Section("programs", (self._counted(),), self._grid())])
 
     def facts(self) -> dict[str, Any]:
         """The same as data."""
@@ -54,6 +54,12 @@ class SuiteAnswer(Answer):
     def grids(self) -> tuple[Grid, ...]:
         """A row a program."""
         return (self._grid(),)
+
+    def _counted(self) -> str:
+        """How many there are, and how many may be a baseline where that was tried."""
+        tried = [r["baseline"] for r in self.programs if r.get("baseline") is not None]
+        fit = f"; {sum(map(bool, tried))} of {len(tried)} tried may be a baseline" if tried else ""
+        return f"{len(self.programs)} programs{fit}."
 
     def _grid(self) -> Grid:
         lines = tuple(tuple(_cell(r[h]) for h in self.heads) for r in self.programs)

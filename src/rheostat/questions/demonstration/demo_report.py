@@ -34,7 +34,7 @@ def short(demo: Demo) -> Narrative:
     """What the terminal shows."""
     return Narrative(
         "Which node count should this job take?  (generated log: the truth is known)",
-        [*_opening(demo), *_one_job(demo), _truth(demo), _race(demo)],
+        [*_one_job(demo), _truth(demo), _race(demo), *_opening(demo)],
         facts(demo),
         NEXT,
     )
@@ -49,7 +49,7 @@ def complete(demo: Demo) -> Narrative:
         "all recent jobs",
         (f"{demo.advice.counts()['advised']} of {len(demo.advice)} jobs of the last fifth should "
          "change; the largest savings first.",),
-        advice_grid(demo.advice, 25),
+        advice_grid(demo.advice, 20),
     )  # fmt: skip
     importance = leaning(demo)
     leans = [] if importance is None else explain_importance(importance)[0]
@@ -90,7 +90,8 @@ def _one_job(demo: Demo, *, with_truth: bool = False) -> list[Section]:
         chart = Chart(chart.kind, (*chart.series, true), chart.axes, chart.log)
     shown = Section("front", (who, *section.sentences), section.grid, chart)
     sections, _ = explain_choice(demo.choice, demo.front, demo.job)
-    return [shown, *sections]
+    answer, *reasons = sections
+    return [answer, shown, *reasons]
 
 
 def _truth(demo: Demo) -> Section:

@@ -62,7 +62,7 @@ class LawAnswer(Answer):
 
     def report(self) -> Report:
         """The law, parameter by parameter."""
-        return Report("", [Section("The law", listing=self.text())], self.facts())
+        return Report("", [Section("The law", (self._sure(),), listing=self.text())], self.facts())
 
     def facts(self) -> dict[str, Any]:
         """Parameters with 90 % intervals, and what time and energy hang on."""
@@ -79,6 +79,10 @@ class LawAnswer(Answer):
             said = write(*given)
         wanted = ("next: " + ", ".join(f"{k}={v}" for k, v in n.items()) for n in self.named)
         return "".join(f"{line}\n" for line in (said, *wanted))
+
+    def _sure(self) -> str:
+        return (f"The law of {self.rows:,} runs, each parameter with its 90 % interval; "
+                "llm plan says how far off it was on runs left out.")  # fmt: skip
 
     def _sensitivity(self) -> dict[str, Any] | None:
         """Elasticities of time of a step and energy per token, by parameter and batch."""

@@ -49,13 +49,14 @@ class LogAnswer:
     trial: TrialSize | None = None
 
     def above(self, report: Report) -> Report:
-        """The report, for a page, with the answer as its first section."""
+        """The report, for a page, with what the log can tell behind the answer, else first."""
         from dataclasses import replace
 
         if not self.sentences:
             return report
         asked = Section("can this log answer?", self.sentences)
-        return replace(report, sections=[asked, *report.sections])
+        answer, *rest = [*report.sections] or [asked]
+        return replace(report, sections=[answer, asked, *rest] if report.sections else [asked])
 
 
 def log_answer(learner: Any, log: JobTable, knobs: Sequence[str]) -> LogAnswer:

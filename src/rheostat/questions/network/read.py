@@ -29,7 +29,7 @@ class NetworkAnswer(Answer):
     def report(self) -> Report:
         """Applications, the network, and windows of telemetry."""
         facts = self.run.summary()
-        sections = [Section("applications", (), self._grid(facts))]
+        sections = [Section("applications", self._counted(facts), self._grid(facts))]
         sections += [Section(name, (_said(facts[name]),)) for name in ("network", "windows")
                      if facts[name]]  # fmt: skip
         return Report(f"{self.run.name}: {facts['end_s']:.6g} s simulated", sections)
@@ -42,6 +42,12 @@ class NetworkAnswer(Answer):
     def grids(self) -> tuple[Grid, ...]:
         """A row an application."""
         return (self._grid(self.run.summary()),)
+
+    @staticmethod
+    def _counted(facts: Mapping[str, Any]) -> tuple[str, ...]:
+        apps = facts["applications"]
+        steps = sum(f["iterations"] for f in apps.values())
+        return (f"{len(apps)} applications, {steps:,} iterations.",)
 
     @staticmethod
     def _grid(facts: Mapping[str, Any]) -> Grid:
