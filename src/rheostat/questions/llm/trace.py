@@ -16,7 +16,7 @@ from rheostat.core.report import Grid, Report, Section
 from rheostat.core.space import Setting
 from rheostat.core.units import parse_quantity
 from rheostat.decision.serving.engine_line import engine_line
-from rheostat.explanation.choices.front import MOST
+from rheostat.explanation.formats.long_tables import MOST
 from rheostat.explanation.interval_words import interval_words
 from rheostat.explanation.serving_report import candidates_grid, candidates_section
 from rheostat.measurement.serving.traffic import read_traffic
