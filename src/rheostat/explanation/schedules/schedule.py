@@ -14,6 +14,17 @@ from rheostat.explanation.number_words import listed, share
 from rheostat.explanation.schedules import schedule_charts as charts
 from rheostat.explanation.schedules.schedule_answer import answer_section
 
+SLOWDOWN = (
+    "Slowdown, bounded: (wait + run time) / run time, with at least 10 s below the line, and never "
+    "under 1."
+)
+WORDS = (
+    SLOWDOWN,
+    "Used: processor-seconds of the jobs over those of the machine, from the first submission to "
+    "the last end.",
+    "Starved: waited over a day and over ten times the run time planned with.",
+)
+"""What the heads of the table mean, where they stand."""
 HEADS = ("policy", "wait", "p95 wait", "max wait", "slowdown", "p95 slowdown", "used", "starved")
 UNITS = ("", "s", "s", "s", "", "", "share", "rate")
 LOGGED = "as logged"
@@ -161,7 +172,7 @@ def schedule_report(facts: Facts, shown: Facts, lines: Sequence[str] = ()) -> Re
     """The page: ``facts`` of the runs, and what `simulate.report_series` found to draw."""
     sections = [
         *answer_section(facts),
-        Section("Policies", (*_said(facts), *lines), policy_grid(facts)),
+        Section("Policies", (*_said(facts), *lines, *WORDS), policy_grid(facts)),
         *_paired(facts),
         *_power(facts),
         *charts.over_time(shown),
@@ -171,7 +182,6 @@ def schedule_report(facts: Facts, shown: Facts, lines: Sequence[str] = ()) -> Re
         *charts.differences(shown),
         *_losers(facts),
         *_notes(facts),
-        _words(),
     ]
     name = facts["trace"].rpartition("/")[2]
     return Report(f"{name}: {listed(list(facts['policies']))}", sections, facts)
@@ -255,16 +265,3 @@ def _later(change_s: float) -> str:
 def _notes(facts: Facts) -> list[Section]:
     said = tuple(f"{n['text']}." for n in facts["notes"] if n["text"])
     return [Section("What was odd about the trace", said)] if said else []
-
-
-def _words() -> Section:
-    return Section(
-        "Words",
-        (
-            "Slowdown: (wait + run time) / run time, with at least 10 s below the line, and never "
-            "under 1.",
-            "Used: processor-seconds of the jobs over those of the machine, from the first "
-            "submission to the last end.",
-            "Starved: waited over a day and over ten times the run time planned with.",
-        ),
-    )

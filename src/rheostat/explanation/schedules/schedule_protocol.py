@@ -8,7 +8,7 @@ from typing import Any
 
 from rheostat.core.report import Chart, Grid, Report, Section
 from rheostat.explanation.number_words import listed, share
-from rheostat.explanation.schedules.schedule import LOGGED, SAME, logged_rows
+from rheostat.explanation.schedules.schedule import LOGGED, SAME, SLOWDOWN, logged_rows
 
 Facts = Mapping[str, Any]
 FEW = 4
@@ -82,7 +82,7 @@ def _trace_words(facts: Facts) -> tuple[str, ...]:
         for n, t in facts["traces"].items()
         if t["logged"] and t["logged"]["same_jobs"]
     ]
-    return ("Mean bounded slowdowns of whole traces.", *notes)
+    return ("Mean bounded slowdowns of whole traces.", SLOWDOWN, *notes)
 
 
 def sweep_grid(facts: Facts) -> Grid:
