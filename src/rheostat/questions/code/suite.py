@@ -57,9 +57,10 @@ class SuiteAnswer(Answer):
 
     def _counted(self) -> str:
         """How many there are, and how many may be a baseline where that was tried."""
-        tried = [r["baseline"] for r in self.programs if r.get("baseline") is not None]
-        fit = f"; {sum(map(bool, tried))} of {len(tried)} tried may be a baseline" if tried else ""
-        return f"{len(self.programs)} programs{fit}."
+        states = [r["baseline"] for r in self.programs if "baseline" in r]
+        tried = [s for s in states if s not in ("not run", "not read")]
+        fit = f"; {tried.count('admitted')} of {len(tried)} run may be a baseline" if tried else ""
+        return f"{len(self.programs):,} programs{fit}."
 
     def _grid(self) -> Grid:
         lines = tuple(tuple(_cell(r[h]) for h in self.heads) for r in self.programs)

@@ -47,7 +47,8 @@ class NetworkAnswer(Answer):
     def _counted(facts: Mapping[str, Any]) -> tuple[str, ...]:
         apps = facts["applications"]
         steps = sum(f["iterations"] for f in apps.values())
-        return (f"{len(apps)} applications, {steps:,} iterations.",)
+        plural = "s" * (len(apps) != 1)
+        return (f"{len(apps)} application{plural}, {steps:,} iterations.",)
 
     @staticmethod
     def _grid(facts: Mapping[str, Any]) -> Grid:
