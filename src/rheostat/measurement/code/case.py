@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 from rheostat.measurement.code.capture import SandboxLimits, SandboxRun
@@ -37,7 +38,8 @@ NUMBER = re.compile(
     r"(?:\s{0,9}(?P<how>\*|<<)\s{0,9}(?P<other>0[xX][\da-fA-F]{1,8}|[1-9]\d{0,8})[uUlL]{0,3}(?![\w.]))?"
 )
 LEAST_NUMBER, MOST_NUMBERS, MOST_SIZE, MOST_SHIFT = 3, 3, 10**9, 31
-"""Numbers of a candidate that are tried as sizes."""
+MOST_PAIRED = 5
+"""Numbers of a candidate that are tried as sizes; of how many the products are."""
 SAYS_WHY = re.compile(r"(?i)error|illegal|assert|terminate called|out of memory|cannot")
 PARALLEL = ("openmp", "target")
 FOR_DEVICES = ("cuda", "opencl")
@@ -163,10 +165,13 @@ class Case:
         """
         counts = [Counter(numbers_in(p.text)) for p in (self.candidate, self.original)]
         ranges = [r for r in self.original.inputs.ranges.values() if r.kind == "size"]
-        numbers = sorted(
-            n for n in counts[0] - counts[1] if any(r.low <= n <= r.high for r in ranges)
+        own = sorted(n for n in counts[0] - counts[1] if n >= LEAST_NUMBER)
+        products = sorted({a * b for a, b in combinations(own[-MOST_PAIRED:], 2)})  # n / a == b
+        reached = (
+            [n for n in some if any(r.low <= n <= r.high for r in ranges)][-MOST_NUMBERS:]
+            for some in (own, products)
         )
-        numbers = [n for n in numbers if n >= LEAST_NUMBER][-MOST_NUMBERS:]
+        numbers = sorted({n for some in reached for n in some})
         return self.reference.around(numbers) if numbers and not self.on_host else ()
 
     def limits(self, expected: Expected, threads: int = 1) -> SandboxLimits:

@@ -39,6 +39,8 @@ LARGE, QUICK_S = 8, 0.04
 """Large inputs with other seeds, and the CPU seconds of a run up to which they are drawn."""
 VARIED, VARIED_PART = 16, (0.5, 1.0)
 """Inputs of all but small sizes, where a run is as quick."""
+LOW, LOW_PART = 12, (0.0, 0.03)
+"""Inputs of the smallest sizes: where something may be empty."""
 MOST_AGAIN_S = 1.0
 """CPU seconds of an original without inputs that is run in one more way."""
 PLAIN = {"gcc": toolchain.GCC, "clang": toolchain.CLANG, "nvcc": toolchain.NVCC}
@@ -182,9 +184,8 @@ class Reference:
         seeds = any(r.kind == "seed" for r in ranges)
         large = self._admitted(LARGE, LARGE_PART, 2) if seeds else ()
         rng = np.random.default_rng([self.seed, 4])
-        return large + self._those_that_run(
-            [self.original.inputs.draw(rng, VARIED_PART) for _ in range(VARIED)]
-        )
+        parts = [VARIED_PART] * VARIED + [LOW_PART] * (LOW if seeds else 0)
+        return large + self._those_that_run([self.original.inputs.draw(rng, p) for p in parts])
 
     def _those_that_run(self, inputs: Iterable[ProgramInput]) -> tuple[Expected, ...]:
         """What the original prints on inputs that are not known yet, where it runs in time."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from rheostat.measurement.code import toolchain
@@ -21,9 +22,12 @@ ON_DEVICE = {"OMP_TARGET_OFFLOAD": "MANDATORY", "MALLOC_PERTURB_": "128"}
 """A device's memory that nobody set holds bytes of 0x7f: 1.4e306, or 2139062143."""
 MANY_THREADS = (3, 5, 6, 7, 8, 9, 10, 12, 15, 16, 17, 20, 24, 32, 48, 64)
 """Those that people use, their neighbours, and more than an array of a fixed size may hold."""
+ALL_THREADS = tuple(range(2, 65))
+"""For a candidate that asks for the number, which may go by any."""
 FEW_THREADS = 8
 """More than small inputs have work for."""
 QUICK_S = 0.05
+BY_NUMBER = re.compile(r"\bomp_get_(?:thread_num|num_threads|max_threads|team_size)\b")
 PROBE = """int main(void) {
   int changed = 0;
 #pragma omp target map(to : changed)
@@ -117,7 +121,8 @@ def threads(case: Case) -> Evidence:
     largest, small = case.reference.expected[0], case.reference.small[-1]
     own = ((e, counts[:1]) for e in case.own_edges)
     few = ((e, (FEW_THREADS,)) for e in case.reference.edges if e.cpu_s < QUICK_S)
-    every = ((largest, counts), (small, counts), (_large_and_quick(case), MANY_THREADS), *own, *few)
+    many = ALL_THREADS if by_number(case) else MANY_THREADS
+    every = ((largest, counts), (small, counts), (_large_and_quick(case), many), *own, *few)
     for expected, numbers in every:
         for count in numbers:
             run = case.bench.run(
@@ -126,8 +131,13 @@ def threads(case: Case) -> Evidence:
             findings = case.wrong("threads", run, expected, f" and {count} threads")
             if findings:
                 return case.failed("threads", findings)
-    every_count = sorted({*counts, *MANY_THREADS})
+    every_count = sorted({*counts, *many})
     return case.passed("threads", f"{', '.join(map(str, every_count))} threads")
+
+
+def by_number(case: Case) -> bool:
+    """Whether the candidate asks how many threads there are, and the original does not."""
+    return bool(BY_NUMBER.search(case.candidate.text)) and not BY_NUMBER.search(case.original.text)
 
 
 def _large_and_quick(case: Case) -> Expected:

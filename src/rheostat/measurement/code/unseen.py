@@ -43,6 +43,8 @@ PROCESSORS = re.compile(
     r"\b(?:omp_get_num_procs|get_nprocs(?:_conf)?|_SC_NPROCESSORS_\w+|hardware_concurrency)\b"
 )
 BY_PROCESSORS = "asks how many processors there are, and its own build lets no other number be told"
+TEAMS = re.compile(r"\bomp_get_(?:num_teams|team_num|max_teams)\b")
+BY_TEAMS = "goes by the number of teams, which is another one on a device"
 READ = BuildKind("read", "clang", ("-g", "-w", "-D_OPENMP=201811"), "-O0")
 """OpenMP's pragmas are left out: their own code turns addresses into numbers."""
 CAST = re.compile(r"(?m)^\s*(?:(%\S+) = )?(?:ptrtoint \S|.*\bptrtoint \().*?!dbg !(\d+)$")
@@ -70,6 +72,7 @@ def unseen(case: Case, asked: frozenset[str]) -> list[Finding]:
     found_at = [case.finding("calls", f"calls {name}: asks the time, the original does not")
                 for name in sorted(asked) if CLOCKS.fullmatch(name)]  # fmt: skip
     words = WORDS | ({BY_DEVICE: FOR_DEVICE} if case.on_host else {})
+    words |= {BY_TEAMS: TEAMS} if case.candidate.language == "target" else {}
     words |= {BY_PROCESSORS: PROCESSORS} if case.candidate.build else {}
     for message, pattern in words.items():
         if pattern.search(case.original.text):
