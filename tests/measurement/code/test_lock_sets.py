@@ -128,6 +128,7 @@ def test_sizes_that_stand_in_the_candidate_alone_are_tried(one) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("asks", "said"), [
     ("(unsigned long long)argv >> 12 & 1", "takes an address for a number"),
+    ("((union { char **p; unsigned long u; }){argv}).u >> 12 & 1", "takes an address for a number"),
     ("clock() > 1", "asks the time"),
     ('({ __asm__ volatile("nop"); 1; })', "assembler"),
     ('__builtin_cpu_supports("avx512f")', "which processor"),

@@ -95,8 +95,13 @@ def symbolizer() -> str:
 
     Another version's may not read what this clang writes. Empty without it.
     """
+    return llvm_tool("llvm-symbolizer")
+
+
+def llvm_tool(name: str) -> str:
+    """The path of a tool of clang's own version that lies beside it; empty without it."""
     clang = tool("clang")
-    beside = Path(os.path.realpath(clang)).parent / "llvm-symbolizer"
+    beside = Path(os.path.realpath(clang)).parent / name
     return str(beside) if clang and beside.exists() else ""
 
 

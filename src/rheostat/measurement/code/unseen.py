@@ -10,10 +10,12 @@ import re
 from collections import Counter
 from dataclasses import replace
 
+from rheostat.measurement.code import toolchain
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.toolchain import BuildKind, compiler_absent
 from rheostat.measurement.code.verdict import Finding
+from rheostat.measurement.code.workbench import Built
 
 WHY = "what a program does may hang on it, and the runs here do not show that"
 BY_DEVICE = "is read otherwise by the compiler for a device, which does not run here"
@@ -27,6 +29,10 @@ WORDS = {
     ),
     "asks which processor this is": re.compile(
         r"__builtin_cpu_\w+|__(?:get_)?cpuid\w*|_xgetbv|\btarget_clones\b|\bifunc\b"
+    ),
+    "asks which device this is": re.compile(
+        r"\bCL_(?:DEVICE_(?:MAX_COMPUTE_UNITS|MAX_CLOCK_FREQUENCY|NAME|VENDOR\w*|(?:OPENCL_C_)?VERSION|"
+        r"EXTENSIONS|(?:GLOBAL|LOCAL)_MEM_\w+)|DRIVER_VERSION|PLATFORM_(?:NAME|VENDOR|VERSION))\b"
     ),
     "asks the time": re.compile(r"\b__(?:builtin_ia32_)?rdtscp?\b"),
     "takes an address for a number": re.compile(r"\bu?intptr_t\b"),
@@ -45,7 +51,9 @@ PROCESSORS = re.compile(
 BY_PROCESSORS = "asks how many processors there are, and its own build lets no other number be told"
 TEAMS = re.compile(r"\bomp_get_(?:num_teams|team_num|max_teams)\b")
 BY_TEAMS = "goes by the number of teams, which is another one on a device"
-READ = BuildKind("read", "clang", ("-g", "-w", "-D_OPENMP=201811"), "-O0")
+READ = BuildKind(
+    "read", "clang", ("-g", "-w", "-D_OPENMP=201811", "-Xclang", "-disable-llvm-passes"), "-O1"
+)
 """OpenMP's pragmas are left out: their own code turns addresses into numbers."""
 CAST = re.compile(r"(?m)^\s*(?:(%\S+) = )?(?:ptrtoint \S|.*\bptrtoint \().*?!dbg !(\d+)$")
 DIFFERENCE = re.compile(r"(?m)^\s*%\S+ = sub \S+ (%\S+), (%\S+?)(?:,|$)")
@@ -104,8 +112,18 @@ def casts_of_pointers(case: Case, program: Program) -> Counter[tuple[str, int]]:
     for source in program.sources:
         alone = replace(plain, files={source: program.files[source], **_headers(program)})
         made = case.bench.build(alone, READ, output=("-S", "-emit-llvm", "-o", "-"))
-        places.update(_casts(made.said.stdout, program) if made.ok else ())
+        code = _in_registers(case, made) if made.ok else ""
+        places.update(_casts(code, program))
     return places
+
+
+def _in_registers(case: Case, made: Built) -> str:
+    """LLVM's text with variables in registers: what a union or memcpy turns is then a cast."""
+    code, opt = made.said.stdout, toolchain.llvm_tool("opt")
+    if not opt:
+        return code
+    run = case.bench.sandbox.run([opt, "-passes=sroa", "-S", "-"], made.folder, stdin=code)
+    return run.stdout if run.ok else code
 
 
 def _headers(program: Program) -> dict[str, str]:
