@@ -73,6 +73,17 @@ def test_packed_nothing_is_not_unpacked(tmp_path, monkeypatch):
         list(lines.raw_lines(bomb))
 
 
+def test_a_file_of_blank_lines_is_not_read_to_its_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(lines, "MOST_BLANK", 10)
+    for content, refused in ((b"a\n" + b"\r\n" * 10 + b"b\n", False), (b"\n" * 11, True)):
+        (tmp_path / "log").write_bytes(gzip.compress(content, mtime=0))
+        if refused:
+            with pytest.raises(DataError, match="more than 10 blank lines"):
+                list(lines.raw_lines(tmp_path / "log"))
+        else:
+            assert len(list(lines.raw_lines(tmp_path / "log"))) == 12
+
+
 def test_members_of_a_zip_are_counted_together(tmp_path, monkeypatch):
     monkeypatch.setattr(bounded_read, "MOST_B", 10_000)
     file = io.BytesIO()

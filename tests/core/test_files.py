@@ -7,6 +7,7 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 from rheostat.core.storage import archive, bounded_read
@@ -227,3 +228,6 @@ def test_a_full_disk_names_the_file_that_did_not_fit(tmp_path):
     with pytest.raises(OSError, match="No space left") as told, named_errors("journal"):
         Path("/dev/full").write_text("x")
     assert told.value.filename == "journal"
+    with pytest.raises(OSError, match="No space left") as told, named_errors("schedule"):
+        pl.DataFrame({"a": ["x" * 99] * 999}).write_csv("/dev/full")
+    assert told.value.filename == "schedule"

@@ -159,3 +159,10 @@ def test_a_model_is_refused_what_only_the_end_reveals(generated):
     with pytest.raises(LeakError) as caught:
         jobs.refuse_later_than(Moment.SUBMIT, jobs.columns)
     assert {"runtime_s", "power_w", "energy_j", "start_s"} <= set(caught.value.columns)
+
+
+def test_bytes_in_place_of_numbers_are_named(tmp_path):
+    frame = pl.DataFrame({"app": ["a"], "nodes": [1], "runtime_s": [1.0], "power_w": [b"\xff"]})
+    frame.write_parquet(tmp_path / "x.parquet")
+    with pytest.raises(DataError, match="power_w holds bytes, expected numbers"):
+        read(tmp_path / "x.parquet")

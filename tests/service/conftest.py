@@ -55,7 +55,7 @@ def start(served: ServedFiles, *, timeout_s: float = 280.0, **guard: Any) -> Run
 
     import uvicorn
 
-    from rheostat.service.timed_connection import TimedConnection
+    from rheostat.questions.timed_connection import TimedConnection
 
     parts = parts_of(served, timeout_s)
     listening = socket.create_server(("127.0.0.1", 0))

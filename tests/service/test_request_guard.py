@@ -7,12 +7,14 @@ import json
 import re
 import socket
 import threading
+from contextlib import contextmanager, nullcontext, suppress
 from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
 from rheostat.errors import DataError
+from rheostat.questions import timed_connection
 from rheostat.service.access import add_token, allowed, read_tokens
 from rheostat.service.advice_table import AdviceTable
 from rheostat.service.http_app import Parts, http_app
@@ -93,6 +95,10 @@ def test_another_sites_page_is_not_answered(site):
     app = service()
     assert asked(app, "/api/v1/state", headers={"sec-fetch-site": site})[0] == 403
     assert asked(app, "/api/v1/state", headers={"sec-fetch-site": "same-origin"})[0] == 200
+    for origin in ("http://evil.example", "null", "http://localhost.evil.example:8200"):
+        assert asked(app, "/api/v1/state", headers={"origin": origin})[0] == 403
+    for origin in ("http://localhost:8200", "http://[::1]:8200"):
+        assert asked(app, "/api/v1/state", headers={"origin": origin})[0] == 200
     form = {"content-type": "application/x-www-form-urlencoded"}
     assert asked(app, "/api/v1/taken", b'{"taken":true}', headers=form)[0] == 415
 
@@ -234,31 +240,59 @@ def test_tokens_are_in_a_file_that_only_its_owner_writes(tmp_path):
 @pytest.mark.parametrize("drips", [False, True])
 def test_a_connection_without_a_request_is_closed(monkeypatch, drips):
     """And one that sends its head a letter at a time."""
-    uvicorn = pytest.importorskip("uvicorn")
-    from rheostat.service import timed_connection
-
     monkeypatch.setattr(timed_connection, "HEAD_S", 0.3)
+    with (
+        suppress(BrokenPipeError, ConnectionResetError) if drips else nullcontext(),
+        _listening(service()) as address,
+        socket.create_connection(address, timeout=0.05) as client,
+    ):
+        client.sendall(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        heard = b""
+        while not heard.endswith(b"}"):
+            heard += _heard(client)
+        for _ in range(600):
+            if drips:
+                client.sendall(b"G")
+            if not _heard(client, closed=b""):
+                break
+        else:
+            raise AssertionError("still open")
+
+
+def test_who_was_told_that_it_is_no_http_is_not_answered_again():
+    """The head is one, what follows is not: both came before anything could be answered."""
+    failed = []
+
+    async def app(scope, receive, send):
+        try:
+            await send({"type": "http.response.start", "status": 403, "headers": []})
+            await send({"type": "http.response.body", "body": b""})
+        except Exception as error:
+            failed.append(error)
+            raise
+
+    with _listening(app) as address, socket.create_connection(address, timeout=20) as client:
+        client.sendall(b"GET / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n")
+        heard = b""
+        while got := client.recv(1000):
+            heard += got
+    assert heard.startswith(b"HTTP/1.1 400 ")
+    assert heard.count(b"HTTP/1.1 ") == 1
+    assert failed == []
+
+
+@contextmanager
+def _listening(app):
+    """The address of a server with connections of ours."""
+    uvicorn = pytest.importorskip("uvicorn")
     listening = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(service(), http=timed_connection.TimedConnection, ws="none",
-                            lifespan="off", log_level="error")  # fmt: skip
+    config = uvicorn.Config(app, http=timed_connection.TimedConnection, ws="none",
+                            lifespan="off", log_level="critical", timeout_keep_alive=0)  # fmt: skip
     server = uvicorn.Server(config)
     thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listening])))
     thread.start()
     try:
-        with socket.create_connection(listening.getsockname(), timeout=0.05) as client:
-            client.sendall(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
-            heard = b""
-            while not heard.endswith(b"}"):
-                heard += _heard(client)
-            for _ in range(600):
-                if drips:
-                    client.sendall(b"G")
-                if not _heard(client, closed=b""):
-                    break
-            else:
-                raise AssertionError("still open")
-    except (BrokenPipeError, ConnectionResetError):
-        assert drips
+        yield listening.getsockname()
     finally:
         server.should_exit = True
         thread.join(20)

@@ -16,6 +16,7 @@ from rheostat.decision.policies.priority_functions import PRIORITY_FUNCTIONS
 from rheostat.errors import DataError
 from rheostat.measurement.job_logs.swf import read_swf
 from rheostat.simulation.simulate import simulate_run
+from rheostat.simulation.site.capacity_changes import failures
 from rheostat.simulation.site.simulate_site import simulate_site
 from tests.simulation.conftest import trace
 from tests.simulation.sites import any_case, case, use
@@ -198,3 +199,9 @@ def test_types_of_the_engine_are_the_same_in_code_from_disk():
     for name in ("StateType", "HeapType"):
         kind = getattr(site_struct, name)
         assert (kind.__module__, kind.__qualname__) == (site_struct.__name__, name)
+
+
+def test_failures_between_which_no_time_passes_are_refused():
+    machine = Machine(procs=8, random_failures=RandomFailures(mtbf_s=1e-300, repair_s=1.0))
+    with pytest.raises(DataError, match="1e-300 s is no time between two failures"):
+        failures(machine, 1e9, 1e9)

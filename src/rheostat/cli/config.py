@@ -136,5 +136,10 @@ def is_harmless(option: Any) -> bool:
 
 def _read(path: Path) -> dict[str, Any]:
     from rheostat.core.storage.files import read_toml
+    from rheostat.errors import DataError, FileKindError
 
-    return read_toml(path) if os.path.lexists(path) else {}
+    try:
+        return read_toml(path) if os.path.lexists(path) else {}
+    except FileKindError as error:  # it may be a link to anything: nothing of it is shown
+        why = error.__cause__ or "it is of another kind"
+        raise DataError(str(path), [f"expected TOML: {why}"]) from error

@@ -162,12 +162,12 @@ async def _serve(
     import uvicorn
 
     from rheostat.cli.output import tell
+    from rheostat.questions.timed_connection import TimedConnection
     from rheostat.service.http_app import Parts, http_app
     from rheostat.service.live_state import LiveState
     from rheostat.service.question_queue import QuestionQueue
     from rheostat.service.request_guard import RequestGuard
     from rheostat.service.service_metrics import ServiceMetrics
-    from rheostat.service.timed_connection import TimedConnection
 
     metrics = ServiceMetrics()
     live = LiveState(served, metrics)

@@ -22,6 +22,8 @@ from rheostat.measurement.checks import note_rows
 LONGEST = 1_000_000
 LONGEST_B = 256 * 2**20
 """Of a line that is held at all, to be told of."""
+MOST_BLANK = 1_000_000
+"""Lines in a row: a gzip file has hundreds of millions of them in a megabyte."""
 SMALL_B, MOST_TIMES = 256 * 2**20, 100
 """Unpacked bytes of a gzip file, and how many times its own: logs come to 5 to 30 times."""
 
@@ -71,7 +73,7 @@ class Records:
 
 def raw_lines(path: Path) -> Iterator[bytes]:
     """Lines as bytes; a `DataError` for a cut gzip file, and where no line ends or no file does."""
-    most, total = most_unpacked_b(path), 0
+    most, total, blank = most_unpacked_b(path), 0, 0
     with _opened(path) as file:
         while line := file.readline(LONGEST_B + 1):
             total += len(line)
@@ -80,6 +82,9 @@ def raw_lines(path: Path) -> Iterator[bytes]:
                 raise DataError(str(path), [problem])
             if total > most:
                 raise DataError(str(path), [f"unpacks to more than {most:,} bytes: no table does"])
+            blank = blank + 1 if len(line) < 3 and not line.strip() else 0
+            if blank > MOST_BLANK:
+                raise DataError(str(path), [f"more than {MOST_BLANK:,} blank lines follow another"])
             yield line
 
 

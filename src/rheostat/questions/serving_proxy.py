@@ -275,9 +275,11 @@ def serve_proxy(front: ServingProxy, host: str, port: int, stop_after_s: float) 
     """Serve until interrupted, or for so long; who is served then is served to the end."""
     uvicorn = require("uvicorn", extra="proxy")
     listening = listening_socket(host, port)
-    config = uvicorn.Config(front, http="h11", ws="none", lifespan="off", log_level="warning",
-                            access_log=False, timeout_keep_alive=KEPT_S, server_header=False,
-                            date_header=False)  # fmt: skip
+    from rheostat.questions.timed_connection import TimedConnection
+
+    config = uvicorn.Config(front, http=TimedConnection, ws="none", lifespan="off",
+                            log_level="warning", access_log=False, timeout_keep_alive=KEPT_S,
+                            server_header=False, date_header=False)  # fmt: skip
     server = uvicorn.Server(config)
 
     async def serve() -> None:

@@ -120,6 +120,10 @@ class RequestGuard:
             raise Refused(421, "expected a Host that names this machine")
         if headers.get(b"sec-fetch-site") in (b"cross-site", b"same-site"):
             raise Refused(403, "expected no request by another site's page")
+        origin = headers.get(b"origin")
+        site = (origin or b"").rpartition(b"//")[2]
+        if origin is not None and self.hosts is not None and not is_this_machine(site, self.hosts):
+            raise Refused(403, "expected an Origin that names this machine")
         access = EVERYBODY
         client = (scope.get("client") or ("",))[0]
         if self.tokens and scope["path"].startswith(CLOSED):

@@ -7,6 +7,7 @@ whatever its bytes are: not UTF-8, nested too deep, a number that is none.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import math
@@ -142,7 +143,9 @@ def named_errors(path: str | Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.filename is None and error.errno is not None:
+        if error.filename is None and error.errno is None:  # as polars tells of a full device
+            raise OSError(errno.EIO, str(error), str(path)) from error
+        if error.filename is None:
             error.filename = str(path)
         raise
 

@@ -371,6 +371,9 @@ def _as_numbers(path: str | Path, table: pl.DataFrame) -> pl.DataFrame:
         if values.null_count() == len(values):
             empty.append(name)
             continue
+        if values.dtype == pl.Binary:  # which polars takes for text or ends
+            problems.append(f"{name} holds bytes, expected numbers")
+            continue
         bad = values.cast(pl.String).cast(pl.Float64, strict=False).is_null() & values.is_not_null()
         at = int(bad.arg_max() or 0)
         hint = " without separators of thousands" * ("," in str(values[at]))

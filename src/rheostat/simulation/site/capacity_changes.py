@@ -98,6 +98,9 @@ def failures(machine: Machine, begin: float, end: float) -> dict[str, Array]:
         for k, part in enumerate(machine.parts):
             rng = np.random.default_rng([seed, k])
             mean = chance.mtbf_s / max(part.procs // chance.procs, 1)
+            if begin + mean <= begin:
+                problem = f"mtbf_s: {chance.mtbf_s:g} s is no time between two failures"
+                raise DataError("failures", [problem])
             expected = (end - begin) / mean
             if expected > MOST_FAILURES:
                 whose = part.name or "the machine"

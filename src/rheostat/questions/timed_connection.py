@@ -19,7 +19,7 @@ class TimedConnection(H11Protocol):  # type: ignore[misc]
     def connection_made(self, transport: Any) -> None:
         """The first request is waited for."""
         super().connection_made(transport)
-        self._wait()
+        self._wait(HEAD_S)
 
     def handle_events(self) -> None:
         """A request that has begun to be answered is no longer waited for."""
@@ -31,16 +31,23 @@ class TimedConnection(H11Protocol):  # type: ignore[misc]
         """The next request is waited for."""
         super().on_response_complete()
         if self.cycle is None or self.cycle.response_complete:
-            self._wait()
+            self._wait(max(HEAD_S, self.timeout_keep_alive))
+
+    def send_400_response(self, msg: str) -> None:
+        """The request is answered so: whoever works on its head has nobody to answer."""
+        super().send_400_response(msg)
+        if self.cycle is not None:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Nothing is waited for."""
         self._wait_no_more()
         super().connection_lost(exc)
 
-    def _wait(self) -> None:
+    def _wait(self, most_s: float) -> None:
         self._wait_no_more()
-        self._late = self.loop.call_later(HEAD_S, self.transport.close)
+        self._late = self.loop.call_later(most_s, self.transport.close)
 
     def _wait_no_more(self) -> None:
         if self._late is not None:
