@@ -193,12 +193,12 @@ def test_an_option_of_a_format_may_be_a_fraction():
 
 
 def test_nothing_of_what_a_folders_file_links_to_is_shown(folder, capsys):
-    (folder / "secret").write_text("root:*:20228:0:99999:7:::\n")
+    (folder / "secret").write_text("hidden:*:20228:0:99999:7:::\n")
     (folder / "rheostat.toml").unlink()
     (folder / "rheostat.toml").symlink_to("secret")
     assert run(["read", "runs.csv"]) == 1
     said = capsys.readouterr().err
     assert "rheostat.toml: expected TOML: " in said
     assert "line 1" in said
-    assert "root" not in said
+    assert "hidden" not in said
     assert "20228" not in said
