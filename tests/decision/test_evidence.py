@@ -75,10 +75,10 @@ def test_the_page_begins_with_the_answer(tmp_path, capsys):
     page = tmp_path / "page.html"
     given = ["decide", str(tmp_path / "log.parquet"), "--slowdown", "25", "--html", str(page)]
     assert run(given) == 0
-    answer, advice = "problems ran at two or more settings", "jobs should change"
-    assert 0 < page.read_text().index(answer) < page.read_text().index(advice)
+    reason, advice = "problems ran at two or more settings", "jobs should change"
+    assert 0 < page.read_text().index(advice) < page.read_text().index(reason)
     said = capsys.readouterr().err  # the table alone is in the pipe: its sums stand beside it
-    assert 0 < said.index(answer) < said.index(advice) < said.index("E-value")
+    assert 0 < said.index(reason) < said.index(advice) < said.index("E-value")
 
 
 def test_a_log_says_how_its_applications_vary_the_knob():

@@ -108,7 +108,7 @@ def test_a_package_offers_many_changes(package) -> None:
 
 @pytest.mark.parametrize(("part", "files"), [
     ("prediction/answer_length/score_stack", ["score_stack.py"]),
-    ("decision/trial", ["trial.py", "trial_size.py"]),
+    ("decision/trials/trial", ["trial.py", "trial_size.py"]),
     ("prediction/effects", ["believed.py", "doubts.py", "effect_coding.py", "effect_prior.py",
                             "hierarchy.py", "identification.py", "job_noise.py", "levels.py",
                             "neighbours.py", "plausible.py", "predictor.py", "shapes.py",

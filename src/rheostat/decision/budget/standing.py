@@ -2,8 +2,8 @@
 
 A plan begins with the caps that are in force.  They need not be settings that anybody measured, so
 they become a setting of their own, in a surface of their own: between measured settings the speed
-is interpolated, above the highest it is that of the highest.  Below the lowest nothing is known; a
-node that stands there is kept as it is.
+may be any between theirs, in the mean that of a line; above the highest it is that of the highest.
+Below the lowest nothing is known; a node that stands there is kept as it is.
 
 Notation
 --------
@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from scipy.stats import beta
 
 from rheostat.core.outcome import Array, Outcome
 from rheostat.decision.budget.hull import Ints
@@ -130,6 +131,20 @@ def with_setting(surface: Surface, watts: Array) -> tuple[Surface, str]:
     return _extended(surface, watts, low, high, share), kind
 
 
+def shares(mean: float, draws: int) -> Array:
+    """Where between two measured settings the speed may lie, (B,): anywhere, in the mean on a line.
+
+    >>> shares(0.5, 4).round(2).tolist(), shares(0.25, 1).tolist(), shares(0.0, 2).tolist()
+    ([0.62, 0.12, 0.38, 0.88], [0.25], [0.0, 0.0])
+    """
+    if draws == 1 or mean in (0.0, 1.0):
+        return np.full(draws, mean)
+    even = (np.arange(draws) + 0.5) / draws
+    spread = beta.ppf(even, 2 * mean, 2 * (1 - mean))
+    drawn = np.random.default_rng(0).permutation(spread - spread.mean() + mean)
+    return np.asarray(np.clip(drawn, 0.0, 1.0))
+
+
 def _extended(surface: Surface, watts: Array, low: int, high: int, share: float) -> Surface:
     row = surface.values[low].copy()
     row[[i for i, k in enumerate(surface.knobs) if k in CAPS]] = watts
@@ -137,7 +152,8 @@ def _extended(surface: Surface, watts: Array, low: int, high: int, share: float)
     for name in surface.outcome.names:
         seen = surface.outcome[name]
         ends = (1.0 / seen if name == "runtime_s" else seen)[:, [low, high]]
-        mixed = (1 - share) * ends[:, 0] + share * ends[:, 1]
+        part = shares(share, len(seen))
+        mixed = (1 - part) * ends[:, 0] + part * ends[:, 1]
         draws[name] = np.column_stack([seen, 1.0 / mixed if name == "runtime_s" else mixed])
     support = surface.outcome.support
     if support is not None:
