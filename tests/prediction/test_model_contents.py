@@ -13,9 +13,12 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.neighbors import KNeighborsRegressor
 
+from rheostat.core.vocabulary import table
 from rheostat.errors import ModelFileError
 from rheostat.prediction.answer_length.boosted_trees import BoostedTrees
+from rheostat.prediction.effects import WithinApplication
 from rheostat.prediction.saved_models.from_file import blames_its_file, remember
+from rheostat.prediction.saved_models.persist import load, save
 from rheostat.prediction.saved_models.state_tree import StateReader, StateWriter
 from rheostat.prediction.saved_models.tree_checks import (
     check_lightgbm,
@@ -162,3 +165,14 @@ def test_only_a_model_from_a_file_blames_its_file() -> None:
         model.predict(7)
     with pytest.raises(IndexError):
         made.predict(7)
+
+
+@pytest.mark.parametrize("draws", [-5, 10**9, 2.5])
+def test_a_model_file_of_senseless_draws_is_refused(tmp_path: Path, draws: float) -> None:
+    rows = {"app": ["a"] * 12, "nodes": [1, 2, 4] * 4, "runtime_s": [8.0, 4.0, 2.0] * 4,
+            "power_w": [9.0, 18.0, 36.0] * 4}  # fmt: skip
+    model = WithinApplication(("nodes",)).fit(table(rows))
+    model.n_draws = draws  # type: ignore[assignment]
+    save(model, tmp_path / "m.rheo")
+    with pytest.raises(ModelFileError, match="n_draws"):
+        load(tmp_path / "m.rheo")

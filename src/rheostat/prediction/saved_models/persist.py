@@ -69,6 +69,8 @@ KINDS = {
                           "rheostat explain --save", b'"schema": "rheostat.tree/'),
 }  # fmt: skip
 """A new kind of file is one line here."""
+MOST_DRAWS = 100_000
+"""Each is a number for every job that is asked about."""
 PREDICTORS = ("surrogate", "scaling-law", "within-application", "out-of-core", "step-cost")
 """Kinds that predict what jobs cost from a job log's columns."""
 
@@ -155,6 +157,10 @@ def load(path: str | Path, kinds: Iterable[str] = tuple(KINDS)) -> Any:
         raise ModelFileError(str(path), [f"is damaged: {error}"]) from error
     except Exception as error:
         raise ModelFileError(str(path), [_unreadable(archive, error)]) from error
+    draws = getattr(model, "n_draws", 1)
+    if not (isinstance(draws, int) and 1 <= draws <= MOST_DRAWS):
+        problem = f"is damaged: n_draws: expected 1 to {MOST_DRAWS:,}, got {draws!r}"
+        raise ModelFileError(str(path), [problem])
     remember(model, path)
     return model
 
