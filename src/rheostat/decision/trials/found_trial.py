@@ -88,18 +88,20 @@ def with_found_trial(log: JobTable, knob: str) -> JobTable:
     asked = log.frame[knob].cast(pl.Float64).to_numpy()
     if ran is None:
         ran, asked = asked, _usual(log, asked, flagged)
+    return _judged(log, knob, named, np.where(flagged, _moved(ran, asked), 0.0), asked)
+
+
+def _moved(ran: Array, asked: Array) -> Array:
+    """Log of received over asked; 0 where one of them is not known."""
     with np.errstate(divide="ignore", invalid="ignore"):
         y = np.log(ran / asked)
-    y = np.where(flagged & np.isfinite(y), y, 0.0)
-    return _judged(log, knob, named, y, asked)
+    return np.where(np.isfinite(y), y, 0.0)
 
 
 def _stated(log: JobTable, knob: str) -> JobTable:
     """A log with what was asked for beside what was given."""
     ran, asked = (log.frame[c].cast(pl.Float64).to_numpy() for c in (knob, requested(knob)))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        y = np.log(ran / asked)
-    y = np.where(np.isfinite(y), y, 0.0)
+    y = _moved(ran, asked)
     count = int((y != 0).sum())
     if not NAMED_FEWEST <= count <= MOST_TURNED * len(log):
         return log
