@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import shutil
 from pathlib import Path
@@ -11,9 +12,10 @@ import pytest
 import typer
 
 import rheostat as rh
-from rheostat.cli import run
+import rheostat.cli
+from rheostat.cli import FAILED, INFEASIBLE, WRONG_USE, run
 from rheostat.cli.app import app
-from rheostat.errors import RheostatError
+from rheostat.errors import CommandError, Infeasible, QuestionError, RheostatError
 from rheostat.explanation.formats.long_tables import MOST, shortened
 from rheostat.measurement.serving.traffic import read_traffic
 from rheostat.measurement.synthetic.capped_runs import capped_runs
@@ -68,6 +70,8 @@ ASKED = {
         (["log.csv"], lambda: rh.decide("log.csv")),
         (["blind.csv"], lambda: rh.decide("blind.csv")),
         (["runs.csv", "--objectives", " "], lambda: rh.decide("runs.csv", objectives=" ")),
+        (["runs.csv", "--out", "advice.doc"],
+         lambda: rh.decide("runs.csv", out=Path("advice.doc"))),
     ],
     "next": [
         (["runs.csv", "--knob", "nodes=1..16", "--method", "sobol"],
@@ -90,6 +94,7 @@ ASKED = {
     "trial plan": [
         (["log.csv", "--share", "0.1", "--seed", "3"],
          lambda: rh.trial.plan("log.csv", share=0.1, seed=3)),
+        (["log.csv", "--out", "plan.csv"], lambda: rh.trial.plan("log.csv", out=Path("plan.csv"))),
     ],
     "trial read": [
         (["log.csv"], lambda: rh.trial.read("log.csv")),
@@ -136,8 +141,8 @@ ASKED = {
         (["log.csv", "--test-period", "x"], lambda: rh.backtest("log.csv", test_period="x")),
     ],
     "dnn fit": [
-        (["steps.csv", "-o", "m.rheo"], lambda: rh.dnn.fit("steps.csv", path="m.rheo")),
-        (["runs.csv", "-o", "m.rheo"], lambda: rh.dnn.fit("runs.csv", path="m.rheo")),
+        (["steps.csv", "-o", "m.rheo"], lambda: rh.dnn.fit("steps.csv", out="m.rheo")),
+        (["runs.csv", "-o", "m.rheo"], lambda: rh.dnn.fit("runs.csv", out="m.rheo")),
     ],
     "dnn front": [
         (["dnn.rheo", "--model-name", "lenet5", "--image-px", "32"],
@@ -145,6 +150,8 @@ ASKED = {
     ],
     "dnn import": [
         (["step.hlo"], lambda: rh.dnn.read("step.hlo")),
+        (["step.hlo", "step.hlo", "--out", "k"],
+         lambda: rh.dnn.read(["step.hlo", "step.hlo"], out=Path("k"))),
         (["runs.csv"], lambda: rh.dnn.read("runs.csv")),
     ],
     "site drift": [
@@ -434,8 +441,39 @@ def steady(document):
     return [steady(v) for v in document] if isinstance(document, list) else document
 
 
+def code_of(error: Exception) -> int:
+    """The exit code that says which class of error Python raises."""
+    if isinstance(error, CommandError):
+        return error.status
+    return {QuestionError: WRONG_USE, Infeasible: INFEASIBLE}.get(type(error), FAILED)
+
+
 def test_no_command_is_forgotten() -> None:
     assert commands(typer.main.get_command(app)) == set(ASKED)
+
+
+BRANCHES = (ast.For, ast.If, ast.IfExp, ast.Match, ast.Try, ast.While)
+CHOICES = {
+    "code/verify": 1,  # the exit code of a program that is refused
+    "dnn/front": 1, "doctor": 1, "llm/fit": 3, "models/compare": 4, "models/counters": 2,
+    "scheduling/explain": 1, "serve": 1,  # which of two questions is asked, by an option
+    "scheduling/simulate": 2,  # orders that are printed and no more; schedules that are written
+    "scheduling/train": 1,  # the page of what was learned, before it is judged for hours
+    "site/ingest": 1,  # --from and --sacct exclude each other
+}  # fmt: skip
+"""Lines with a branch in commands; all others hand their options to one question."""
+
+
+def test_a_command_decides_nothing_but_which_question_is_asked() -> None:
+    found, inner = {}, ("app", "arguments", "command", "config", "examples", "output", "progress")
+    cli = Path(rheostat.cli.__file__).parent
+    for file in sorted(cli.rglob("*.py")):
+        name = str(file.relative_to(cli).with_suffix(""))
+        lines = {n.lineno for n in ast.walk(ast.parse(file.read_text())) if isinstance(n, BRANCHES)
+                 and "TYPE_CHECKING" not in ast.dump(n)}  # fmt: skip
+        if lines and name not in inner and not name.endswith(("__init__", "options", "written")):
+            found[name] = len(lines)
+    assert found == CHOICES
 
 
 @pytest.mark.slow
@@ -450,7 +488,8 @@ def test_one_document_or_one_error(here, capsys, command, typed, called) -> None
     try:
         answer = called()
     except (RheostatError, OSError) as error:
-        assert code
+        expected = code_of(error)
+        assert code == expected
         words = str(error) if isinstance(error, RheostatError) else str(error.filename)
         assert words in printed.err
         answer = getattr(error, "answer", None)

@@ -47,18 +47,12 @@ def plan(
     Who takes part is drawn by chance, larger jobs more often. Run them so and give the log and the
     plan to `rheostat decide LOG --trial PLAN.csv`.
     """
-    from rheostat.cli.output import printed, tell
-    from rheostat.core.storage.files import replace_file
-    from rheostat.core.texts.formulas import without_formulas
+    from rheostat.cli.output import printed
     from rheostat.questions.trial import plan as ask
 
     with printed(json=json) as put:
-        answer = ask(file, share=share, knob=knob, largest=largest, accuracy=accuracy, past=past,
-                     seed=seed, format=form, columns=mapped)  # fmt: skip
-        if out is not None:
-            replace_file(out, without_formulas(answer.trial.table.frame).write_csv().encode())
-            tell(f"wrote {out}")
-        put(answer)
+        put(ask(file, share=share, knob=knob, largest=largest, accuracy=accuracy, past=past,
+                seed=seed, format=form, columns=mapped, out=out))  # fmt: skip
 
 
 @trial.command()

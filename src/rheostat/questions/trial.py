@@ -22,6 +22,7 @@ from rheostat.questions import inputs
 from rheostat.questions.advice.log_advice import advice_method
 from rheostat.questions.answer import Answer
 from rheostat.questions.listener import question
+from rheostat.questions.written import write_csv
 
 MOST_SHARE = 0.5
 
@@ -121,6 +122,7 @@ def plan(
     seed: int = 0,
     format: str = "",
     columns: Path | None = None,
+    out: Path | None = None,
 ) -> TrialPlan:
     """Name the jobs to run at a quarter or four times their setting; how many are needed.
 
@@ -142,6 +144,8 @@ def plan(
         Of the draw.
     format, columns : str and path
         How a file is read.
+    out : path, optional
+        Also write the plan here, a CSV file.
 
     Returns
     -------
@@ -156,7 +160,10 @@ def plan(
     asked = inputs.opened(jobs, format, columns)
     trial = plan_trial(asked, share, knob, high=largest, seed=seed)
     log = asked if past is None else inputs.opened(past)
-    return TrialPlan(trial=trial, size=trial_size(trial, log, accuracy), share=share)
+    answer = TrialPlan(trial=trial, size=trial_size(trial, log, accuracy), share=share)
+    if out is not None:
+        write_csv(trial.table.frame, out)
+    return answer
 
 
 @question

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from rheostat.cli import options as o
-
-if TYPE_CHECKING:
-    from rheostat.questions.advice.decide import DecideAnswer
 
 
 def decide(
@@ -52,47 +49,10 @@ def decide(
     to record or to try (exit code 3), and --kind names a model to be used nevertheless. Without
     --model or --past the forecast learns from the finished jobs of FILE itself.
     """
-    from rheostat.cli.output import printed, tell
+    from rheostat.cli.output import printed
     from rheostat.questions.advice.decide import decide as ask
 
-    _known_ending(out)
     with printed(json=json, html=html, figure=figure, quiet=out is not None) as put:
-        answer = ask(file, past=past, trial=trial, model=model, knobs=knob, objectives=objectives,
-                     rule=rule, slowdown=slowdown, limits=within or (), method=kind, seed=seed,
-                     format=form, columns=mapped)  # fmt: skip
-        if out is not None:
-            _write(answer, out)
-            tell(f"wrote {out}")
-        put(answer)
-
-
-ENDINGS = (".csv", ".tsv", ".parquet", ".json")
-
-
-def _known_ending(out: Path | None) -> None:
-    if out is not None and out.suffix not in ENDINGS:
-        raise typer.BadParameter(f"expected a name ending in {', '.join(ENDINGS)}, got {out}")
-
-
-def _write(answer: DecideAnswer, out: Path) -> None:
-    from rheostat.core.storage.files import replace_file, replacing
-    from rheostat.core.texts.formulas import without_formulas
-    from rheostat.explanation.choices.advice import advice_facts, advice_rows
-    from rheostat.explanation.formats.grid_cells import tsv
-    from rheostat.explanation.formats.json import document
-
-    advice = answer.advice
-    if out.suffix == ".parquet":
-        advice.table.write_parquet(out)
-    elif out.suffix == ".json":
-        facts = {**advice_facts(advice), "jobs": advice_rows(advice)}
-        replace_file(out, document(answer.schema, facts))
-    elif out.suffix == ".tsv":
-        replace_file(out, tsv(answer.grids()[0]))
-    else:
-        import polars as pl
-
-        with replacing(out) as draft:
-            rows = list(answer.grids()[0].rows)
-            frame = pl.DataFrame(rows, advice.table.frame.schema, orient="row")
-            without_formulas(frame).write_csv(draft)
+        put(ask(file, past=past, trial=trial, model=model, knobs=knob, objectives=objectives,
+                rule=rule, slowdown=slowdown, limits=within or (), method=kind, seed=seed,
+                format=form, columns=mapped, out=out))  # fmt: skip

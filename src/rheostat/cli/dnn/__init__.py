@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import typer
 
-from rheostat.cli.dnn.costs import fit, predict
+from rheostat.cli.dnn.fit import fit
 from rheostat.cli.dnn.front import front
 from rheostat.cli.dnn.import_graphs import import_
+from rheostat.cli.dnn.predict import predict
 
 dnn = typer.Typer(
     help="Deep learning: time, memory and energy of a training step, from its graph of operations.",

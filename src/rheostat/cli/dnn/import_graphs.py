@@ -35,19 +35,8 @@ def import_(
     FLOPs, transcendentals and bytes follow XLA's cost analysis; loops count as often as they run.
     Nothing is compiled, and no accelerator is needed.
     """
-    from rheostat.cli.output import on_terminal, printed, tell
-    from rheostat.prediction.saved_models import persist
+    from rheostat.cli.output import printed
     from rheostat.questions.dnn import read
-    from rheostat.questions.dnn.graphs import heading
 
-    if out is not None and len(sources) > 1:
-        raise typer.BadParameter(f"expected one SOURCE with --out, got {len(sources)}")
     with printed(json=json) as put:
-        answer = read(sources, sizes=size or ())
-        if out is not None:
-            persist.save(answer.graphs[0], out)
-            tell(f"wrote {out}")
-        if not json and not on_terminal():
-            for graph in answer.graphs:
-                tell(heading(graph))
-        put(answer)
+        put(read(sources, sizes=size or (), out=out))

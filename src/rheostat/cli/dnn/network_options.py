@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -38,3 +39,10 @@ Gpus = Annotated[int, typer.Option(min=1, max=1_000_000, help="Devices that shar
 Samples = Annotated[
     int | None, typer.Option(min=1, max=10**15, help="Samples of a pass over the data.")
 ]
+Graphs = Annotated[
+    Path | None,
+    typer.Option(
+        "--graphs", file_okay=False, exists=True,
+        help="Folder where the files named in column graph lie.  [default: that of TABLE]",
+    ),
+]  # fmt: skip

@@ -8,11 +8,7 @@ from typing import Annotated
 import typer
 
 from rheostat.cli import options as o
-
-NO_FREQUENCY = (
-    "the serving law has no term of frequency: measure steps and watts at that clock (llm "
-    "calibrate) and give them as --step and --power, or take --power-cap"
-)
+from rheostat.cli.llm import replica_options as r
 
 
 def simulate(
@@ -52,8 +48,7 @@ def simulate(
         ),
     ] = "8e-3,20e-6,22e-9,22e-6",
     delay: Annotated[
-        float,
-        typer.Option(help="Seconds of an answer outside of steps: network, reading.", min=0.0),
+        float, typer.Option(help="Seconds of an answer outside of steps: network, reading.", min=0)
     ] = 0.0,
     tool_delay: Annotated[
         float,
@@ -72,7 +67,7 @@ def simulate(
             min=0.0,
         ),
     ] = 0.0,
-    frequency: Annotated[str, typer.Option(hidden=True)] = "",
+    frequency: r.Frequency = "",
     ageing: Annotated[
         float, typer.Option(help="Seconds of cost that a second of waiting outweighs.", min=0.0)
     ] = 0.0,
@@ -95,32 +90,12 @@ def simulate(
             "late for it; or as 1.2x, times the p99 of first come, first served."
         ),
     ] = "",
-    replicas: Annotated[int, typer.Option(help="Servers of this kind.", min=1, max=10_000)] = 1,
-    routing: Annotated[
-        str, typer.Option(help="Who is sent where: round-robin, least-work or prefix.")
-    ] = "round-robin",
-    prefix_cache: Annotated[
-        int,
-        typer.Option(help="Tokens of earlier prompts that each server keeps.", min=0, max=10**12),
-    ] = 0,
-    hit_rate: Annotated[
-        float,
-        typer.Option(
-            help="Share of every prompt that a prefix cache holds, for traces that say nothing "
-            "of it.",
-            min=0.0,
-            max=1.0,
-        ),
-    ] = 0.0,
-    prefill_replicas: Annotated[
-        int,
-        typer.Option(
-            help="Servers that only prefill; the others then only decode.", min=0, max=10_000
-        ),
-    ] = 0,
-    transfer: Annotated[
-        float, typer.Option(help="Seconds per token to move a cache to another server.", min=0.0)
-    ] = 0.0,
+    replicas: r.Replicas = 1,
+    routing: r.Routing = "round-robin",
+    prefix_cache: r.PrefixCache = 0,
+    hit_rate: r.HitRate = 0.0,
+    prefill_replicas: r.PrefillReplicas = 0,
+    transfer: r.Transfer = 0.0,
     column: o.Columns = None,
     html: o.Html = None,
     figure: o.Figure = None,
@@ -130,20 +105,16 @@ def simulate(
 
     Continuous batching with chunked prefill; a full cache puts requests back.  A line says for how
     much of the time requests wait, and whether an order is better than first come, first served by
-    more than runs with other arrivals differ.  cost-oracle knows the
-    lengths of the answers beforehand, which no server does: it is the most an order can gain.
+    more than runs with other arrivals differ.  cost-oracle knows the lengths of the answers
+    beforehand, which no server does: it is the most an order can gain.
     """
     from rheostat.cli.output import printed
-    from rheostat.errors import DataError
     from rheostat.questions.llm import simulate as ask
 
-    if frequency:
-        raise DataError("--frequency", [NO_FREQUENCY])
     with printed(json=json, html=html, figure=figure) as put:
         put(ask(trace, policies, rate=rate, batch_cap=batch_cap, cache_tokens=cache_tokens,
                 chunk=chunk, step_s=step, delay_s=delay, tool_delay_s=tool_delay, power_w=power,
-                power_cap_w=power_cap,
-                ageing=ageing, head_start_s=head_start, patience_s=patience, within=within,
-                replicas=replicas, routing=routing, prefix_cache_tokens=prefix_cache,
-                prefill_replicas=prefill_replicas, transfer_s=transfer,
-                hit_rate=hit_rate, columns=column or ()))  # fmt: skip
+                power_cap_w=power_cap, ageing=ageing, head_start_s=head_start,
+                patience_s=patience, within=within, replicas=replicas, routing=routing,
+                prefix_cache_tokens=prefix_cache, prefill_replicas=prefill_replicas,
+                transfer_s=transfer, hit_rate=hit_rate, columns=column or ()))  # fmt: skip

@@ -77,18 +77,11 @@ def coschedule(
     Runtimes are those profiled, slowed by neighbours; energy is that of the GPUs, idle ones
     included.  Nothing is started: the schedule is a plan.
     """
-    from rheostat.cli.output import printed, tell
-    from rheostat.core.storage.files import replacing
-    from rheostat.core.texts.formulas import without_formulas
+    from rheostat.cli.output import printed
     from rheostat.questions.scheduling.coschedule import coschedule as ask
     from rheostat.questions.scheduling.coschedule import node_of
 
     with printed(json=json, html=html, figure=figure) as put:
-        answer = ask(profiles, queue, where=where or (), policies=policy, objective=objective,
-                     node=node_of(gpus, domains, idle), nodes=nodes, tenants=tenants,
-                     interference=interference, exact=exact, seed=seed)  # fmt: skip
-        if out is not None:
-            with replacing(out) as draft:
-                without_formulas(answer.schedule.frame).write_csv(draft)
-            tell(f"wrote {out}")
-        put(answer)
+        put(ask(profiles, queue, where=where or (), policies=policy, objective=objective,
+                node=node_of(gpus, domains, idle), nodes=nodes, tenants=tenants,
+                interference=interference, exact=exact, seed=seed, out=out))  # fmt: skip

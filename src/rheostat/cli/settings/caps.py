@@ -60,16 +60,10 @@ def caps(
     the highest caps; the others are asked for in turn. Beside the answer stand a line between the
     same runs, bilinear interpolation of the corners, and a Gaussian process's lower bound.
     """
-    from rheostat.cli.output import printed, tell
-    from rheostat.core.storage.files import replacing
-    from rheostat.core.texts.formulas import without_formulas
+    from rheostat.cli.output import printed
     from rheostat.questions.settings.caps import caps as ask
 
     with printed(json=json, html=html, figure=figure) as put:
-        answer = ask(known, app, runs=tried, loss=loss, risk=risk, knobs=knob, where=where or (),
-                     group_by=by, format=form, columns=mapped, renamed=column or ())  # fmt: skip
-        put(answer)
-    if out is not None and answer.advice.ready:
-        with replacing(out) as draft:
-            without_formulas(answer.runs().frame).write_csv(draft)
-        tell(f"wrote {out}")
+        put(ask(known, app, runs=tried, loss=loss, risk=risk, knobs=knob, where=where or (),
+                group_by=by, format=form, columns=mapped, renamed=column or (),
+                out=out))  # fmt: skip

@@ -22,6 +22,7 @@ from rheostat.explanation.formats.grid_cells import with_told_digits
 from rheostat.explanation.narrate import explain
 from rheostat.questions import inputs, listener
 from rheostat.questions.advice.log_advice import LogAdvice, advice_method, advice_rules, can_answer
+from rheostat.questions.advice.written_advice import known_ending, write_advice
 from rheostat.questions.listener import question
 from rheostat.questions.parse import Knobs, Names, parse_objectives, parse_space
 from rheostat.recipes.nodecount import accuracy_on_newest
@@ -101,6 +102,7 @@ def decide(
     seed: int = 0,
     format: str = "",
     columns: Path | None = None,
+    out: Path | None = None,
 ) -> DecideAnswer:
     """Advise a setting for every job, with the predicted saving and its interval.
 
@@ -134,6 +136,8 @@ def decide(
         Of everything that draws.
     format, columns : str and path
         How a file is read.
+    out : path, optional
+        Also write a row per job here, as .csv, .tsv, .parquet or .json.
 
     Returns
     -------
@@ -157,6 +161,7 @@ def decide(
     >>> answer.advice.table.frame["status"].to_list()
     ['advised']
     """
+    known_ending(out)
     space = parse_space(knobs)
     if objectives:
         parse_objectives(objectives)
@@ -174,7 +179,10 @@ def decide(
         listener.note(SEEN)
     with listener.working(f"advising {len(waiting):,} jobs"):
         advice = decisions.decide(waiting, learner, space, *rules, objectives=wanted)
-    return DecideAnswer(advice=advice, accuracy=accuracy, learnt_from_these_jobs=seen, log=answer)
+    made = DecideAnswer(advice=advice, accuracy=accuracy, learnt_from_these_jobs=seen, log=answer)
+    if out is not None:
+        write_advice(advice, made.grids()[0], made.schema, out)
+    return made
 
 
 def _accuracy(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 from rheostat.core.graph import Graph
@@ -12,7 +13,7 @@ from rheostat.core.storage.file_kinds import kind_in
 from rheostat.errors import QuestionError
 from rheostat.measurement.graphs.graph_costs import costs_by_class, total_costs
 from rheostat.measurement.graphs.read_graph import open_graph
-from rheostat.prediction.saved_models.persist import load
+from rheostat.prediction.saved_models.persist import load, save
 from rheostat.questions import listener
 from rheostat.questions.answer import Answer
 from rheostat.questions.listener import question
@@ -46,10 +47,17 @@ class GraphAnswer(Answer):
         """A row a class of operation."""
         return tuple(_grid(g) for g in self.graphs)
 
+    def beside(self) -> tuple[str, ...]:
+        """What each graph is."""
+        return tuple(map(heading, self.graphs))
+
 
 @question
 def read(
-    sources: str | Sequence[str], *, sizes: Sequence[str] | Mapping[str, str] = ()
+    sources: str | Sequence[str],
+    *,
+    sizes: Sequence[str] | Mapping[str, str] = (),
+    out: Path | None = None,
 ) -> GraphAnswer:
     """Read graphs of operations and say what one run costs by class of operation.
 
@@ -59,6 +67,8 @@ def read(
         Files with a graph, or ``module:function`` (its code is run).
     sizes : sequence of str or mapping
         Sizes that an ONNX model leaves open, as ``N=32``.
+    out : path, optional
+        Keep the one graph in this file.
 
     Returns
     -------
@@ -70,14 +80,18 @@ def read(
     DataError
         A source is none of the known formats, or damaged.
     """
+    named = [sources] if isinstance(sources, str) else list(sources)
+    if out is not None and len(named) > 1:
+        raise QuestionError("--out", [f"expected one SOURCE with it, got {len(named)}"])
     given = parse_pairs(sizes, "--size")
     if odd := [v for v in map(str, given.values()) if not v.isdecimal() or int(v) < 1]:
         raise QuestionError("--size", [f"expected a whole number from 1, got {odd[0]!r}"])
     numbers = {name: int(value) for name, value in given.items()}
-    named = [sources] if isinstance(sources, str) else list(sources)
     graphs = tuple(load(s, ["graph"]) if kind_in(s) else open_graph(s, numbers) for s in named)
     for graph in graphs:
         listener.notes(graph.notes)
+    if out is not None:
+        listener.line(f"wrote {save(graphs[0], out)}")
     return GraphAnswer(graphs=graphs)
 
 

@@ -14,7 +14,7 @@ from rheostat.core.report import Grid, Report, Section
 from rheostat.errors import QuestionError
 from rheostat.explanation.number_words import unit_of
 from rheostat.measurement.graphs.read_graph import graphs_of
-from rheostat.prediction.saved_models.persist import load
+from rheostat.prediction.saved_models.persist import load, save
 from rheostat.prediction.step_cost import StepCost
 from rheostat.prediction.step_cost.rows import TrainingRows
 from rheostat.questions import inputs, listener
@@ -146,7 +146,7 @@ def fit(
     device: str = "",
     where: Sequence[str] = (),
     seed: int = 0,
-    path: str | Path | None = None,
+    out: Path | str | None = None,
     format: str = "",
     columns: Path | None = None,
     renamed: Sequence[str] = (),
@@ -171,8 +171,8 @@ def fit(
         Rows to keep, as ``column=value``.
     seed : int
         Of which configurations are learned from where there are too many.
-    path : str or path, optional
-        Where the caller keeps the model, for the document.
+    out : path, optional
+        Where the model goes.
     format, columns, renamed
         How a file is read.
 
@@ -197,9 +197,11 @@ def fit(
     if len(named) < next_count:
         listener.note(f"--next {next_count}: {len(named)} named, as every other configuration of "
                       f"the table was run on {place}")  # fmt: skip
-    where_to = None if path is None else str(path)
+    path = None if out is None else str(out)
+    if out is not None:
+        listener.line(f"wrote {save(model, Path(out))}")
     return StepFitAnswer(model=model, rows=len(jobs), errors=errors, named=named,
-                     expected_error=expected.tolist(), path=where_to)  # fmt: skip
+                     expected_error=expected.tolist(), path=path)  # fmt: skip
 
 
 def forecast_runs(

@@ -23,6 +23,7 @@ from rheostat.questions import listener
 from rheostat.questions.answer import Answer
 from rheostat.questions.listener import question
 from rheostat.questions.parse import Names, parse_names, parse_pairs
+from rheostat.questions.written import write_csv
 from rheostat.recipes import ecosched
 from rheostat.recipes.ecosched import POLICIES, coschedule_facts
 from rheostat.simulation.coschedule.node_simulation import NodeRun
@@ -102,6 +103,7 @@ def coschedule(
     interference: float = 0.05,
     exact: bool = False,
     seed: int = 0,
+    out: Path | None = None,
 ) -> CoscheduleAnswer:
     """Pack jobs on the GPUs of a node and say what it takes in time and energy.
 
@@ -134,6 +136,8 @@ def coschedule(
         Also a schedule searched by OR-tools, for one node.
     seed : int
         Of what draws.
+    out : path, optional
+        Also write the best plan here, a CSV file.
 
     Returns
     -------
@@ -183,8 +187,11 @@ def coschedule(
             plans=[best.plan(tenants)] if best else (), tenants=tenants, crowd=interference,
             seed=seed,
         )  # fmt: skip
-    return CoscheduleAnswer(runs=tuple(runs), node=node, nodes=nodes, objective=objective,
-                            interference=interference, exact=best)  # fmt: skip
+    answer = CoscheduleAnswer(runs=tuple(runs), node=node, nodes=nodes, objective=objective,
+                              interference=interference, exact=best)  # fmt: skip
+    if out is not None:
+        write_csv(answer.schedule.frame, out)
+    return answer
 
 
 def node_of(gpus: int, domains: int, idle: str) -> Node:

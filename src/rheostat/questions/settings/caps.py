@@ -16,6 +16,7 @@ from rheostat.questions import inputs, listener
 from rheostat.questions.answer import Answer
 from rheostat.questions.listener import question
 from rheostat.questions.parse import Knobs, Names, parse_space
+from rheostat.questions.written import write_csv
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -70,6 +71,7 @@ def caps(
     format: str = "",
     columns: Path | None = None,
     renamed: Sequence[str] = (),
+    out: Path | None = None,
 ) -> CapsAnswer:
     """Say from a few runs how slow an application gets under caps, what to keep, what to try next.
 
@@ -91,6 +93,8 @@ def caps(
         Rows to keep as ``column=value``, and columns that make runs the same application.
     format, columns, renamed
         How files are read; ``renamed`` are texts ``ours=theirs``.
+    out : path, optional
+        Also write what is believed here as runs, a CSV file for `budget.plan`, once it is ready.
 
     Returns
     -------
@@ -111,4 +115,7 @@ def caps(
         advice = choose_caps(others, own, app, loss=loss, risk=risk, knobs=asked)
     for message in advice.notes:
         listener.note(message)
-    return CapsAnswer(advice=advice)
+    answer = CapsAnswer(advice=advice)
+    if out is not None and advice.ready:
+        write_csv(answer.runs().frame, out)
+    return answer
