@@ -14,6 +14,7 @@ FLOORS = {
     "explanation": "Explain",
     "simulation": "Simulate",
     "recipes": "Put together",
+    "service": "Serve",
 }
 
 

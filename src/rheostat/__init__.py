@@ -77,6 +77,9 @@ _MODULES = {
     "train": "questions.scheduling.train",
     "explain_policy": "questions.scheduling.explain_policy",
     "export_policy": "questions.scheduling.explain_policy",
+    "ServiceSettings": "service.http_server",
+    "add_token": "service.http_server",
+    "serve": "service.http_server",
     "EventPolicy": "simulation.policies.event_policy",
     "QuantileBoosting": "simulation.policies.quantile_boosting",
     "metrics": "simulation.schedule_metrics",
@@ -176,6 +179,9 @@ if TYPE_CHECKING:
     from rheostat.questions.settings.search import search as search
     from rheostat.recipes.ecoshift import node_fleet as node_fleet
     from rheostat.recipes.nodecount import prepared as prepared
+    from rheostat.service.http_server import ServiceSettings as ServiceSettings
+    from rheostat.service.http_server import add_token as add_token
+    from rheostat.service.http_server import serve as serve
     from rheostat.simulation.policies.event_policy import EventPolicy as EventPolicy
     from rheostat.simulation.policies.quantile_boosting import QuantileBoosting as QuantileBoosting
     from rheostat.simulation.schedule_metrics import metrics as metrics

@@ -63,13 +63,12 @@ def serve(
     Listens at this machine alone unless --host says otherwise, and then only with --tokens. Files
     that change, and SIGHUP, are taken in while the old ones still answer.
     """
-    from rheostat.service.serve import ServiceSettings, token_added
-    from rheostat.service.serve import serve as start
+    import rheostat as rh
 
     if new_token:
-        print(token_added(tokens, new_token, of_user=of_user))
+        print(rh.add_token(tokens, new_token, of_user=of_user))
         return
-    settings = ServiceSettings(host, port, allowed_host or (), tokens, rate, body_limit, timeout,
-                               stop_after)  # fmt: skip
-    start(log, settings, demo=demo, model=model, machine=machine, knobs=knob or (), format=form,
-          seed=seed)  # fmt: skip
+    settings = rh.ServiceSettings(host, port, allowed_host or (), tokens, rate, body_limit, timeout,
+                                  stop_after)  # fmt: skip
+    rh.serve(log, settings, demo=demo, model=model, machine=machine, knobs=knob or (), format=form,
+             seed=seed)  # fmt: skip

@@ -1,4 +1,4 @@
-"""`serve`: questions of a log over HTTP, from the files that are named to the server that stops."""
+"""`serve`: questions of a log over HTTP, from the files that are named until the server stops."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from rheostat.prediction.saved_models.persist import PREDICTORS, load
 from rheostat.questions import listener
 from rheostat.questions.parse import parse_space
 from rheostat.questions.serving_proxy import host_names, listening_socket
-from rheostat.service.access import SITE, USER, TokenAccess, add_token, read_tokens
+from rheostat.service.access import SITE, USER, TokenAccess, read_tokens
+from rheostat.service.access import add_token as add_line
 from rheostat.service.served import ServedFiles
 
 if TYPE_CHECKING:
@@ -58,16 +59,36 @@ class ServiceSettings:
     stop_after_s: float = 0.0
 
 
-def token_added(tokens: Path | None, name: str, *, of_user: bool = False) -> str:
-    """Add a token to the file ``tokens`` and return it; ``of_user`` sees jobs of ``name`` alone."""
+def add_token(tokens: Path | None, name: str, *, of_user: bool = False) -> str:
+    """Make a token for who asks a service, and add its hash to a file.
+
+    Parameters
+    ----------
+    tokens : Path
+        File of hashed tokens, made if there is none.
+    name : str
+        What the token is for, or the user whose jobs it sees.
+    of_user : bool
+        Whether it sees jobs of the user ``name`` alone.
+
+    Returns
+    -------
+    str
+        The token, which is kept nowhere.
+
+    Raises
+    ------
+    QuestionError
+        No file is named.
+    """
     if tokens is None:
         raise QuestionError("--new-token", ["expected --tokens FILE beside it"])
-    return add_token(tokens, USER if of_user else SITE, name)
+    return add_line(tokens, USER if of_user else SITE, name)
 
 
 def serve(
     log: Path | None,
-    settings: ServiceSettings,
+    settings: ServiceSettings = ServiceSettings(),
     *,
     demo: bool = False,
     model: Path | None = None,
@@ -95,6 +116,12 @@ def serve(
     ------
     DataError
         A file cannot be read, or others reach the address and there are no tokens.
+
+    Examples
+    --------
+    >>> serve(None)
+    Traceback (most recent call last):
+    rheostat.errors.QuestionError: LOG: expected either a log or --demo
     """
     if demo == (log is not None):
         raise QuestionError("LOG", ["expected either a log or --demo"])
@@ -183,12 +210,12 @@ def _server(
     """The server, with its guard before the questions, and the state that it tells of."""
     import uvicorn
 
+    from rheostat.questions.timed_connection import TimedConnection
     from rheostat.service.http_app import Parts, http_app
     from rheostat.service.live_state import LiveState
     from rheostat.service.question_queue import QuestionQueue
     from rheostat.service.request_guard import RequestGuard
     from rheostat.service.service_metrics import ServiceMetrics
-    from rheostat.service.timed_connection import TimedConnection
 
     metrics = ServiceMetrics()
     live = LiveState(served, metrics)
