@@ -276,6 +276,8 @@ CALLS: dict[str, tuple[str, str]] = {
     ),
     "site drift LOG": ("trace.swf", "site drift FILE --model @trace.model"),
     "site drift --model": ("trace.model", "site drift @trace.swf --model FILE"),
+    "site refit LOG": ("trace.swf", "site refit FILE --model @trace.model --dry-run"),
+    "site refit --model": ("trace.model", "site refit @trace.swf --model FILE --dry-run"),
     "site shadow LOG": ("drawn.csv", "site shadow FILE --advice @told.csv"),
     "site shadow --advice": ("told.csv", "site shadow @drawn.csv --advice FILE"),
     "site uninstall --etc": ("", "site uninstall --dry-run --etc FILE"),

@@ -59,6 +59,7 @@ TAKES = {
     "dnn predict SOURCE": ("step-cost", "graph"),
     "serve --model": PREDICTORS,
     "site drift --model": PREDICTORS,
+    "site refit --model": PREDICTORS,
     "counters --model": ("counters",),
     "network serve --model": ("iteration-times",),
     "simulate --policy": ("priority-tree",),

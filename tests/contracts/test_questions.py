@@ -158,6 +158,12 @@ ASKED = {
         (["log.csv", "--model", "m.npz"], lambda: rh.site.drift("log.csv", "m.npz")),
         (["runs.csv", "--model", "m.npz"], lambda: rh.site.drift("runs.csv", "m.npz")),
     ],
+    "site refit": [
+        (["log.csv", "--model", "m.npz", "--dry-run", "--test-period", "1d"],
+         lambda: rh.site.refit("log.csv", "m.npz", dry_run=True, test_period="1d")),
+        (["runs.csv", "--model", "m.npz", "--dry-run"],
+         lambda: rh.site.refit("runs.csv", "m.npz", dry_run=True)),
+    ],
     "site ingest": [
         (["--store", "store", "--from", "october.txt"],
          lambda: rh.site.ingest(_gone("store"), "october.txt")),

@@ -113,12 +113,12 @@ def divided(jobs: JobTable, split: float | str) -> tuple[JobTable, JobTable, int
         recent = jobs.rows(pl.col("submit_s") > edge)
     if not len(past) or not len(recent):
         raise DataError(
-            "backtest",
+            "split",
             [f"expected jobs before and after the split, got {len(past)} and {len(recent)}"],
         )
     ended = past.rows(end_s(past) <= float(recent.frame["submit_s"].min()))  # type: ignore[arg-type]
     if not len(ended):
-        raise DataError("backtest", ["no job had ended before the recent part begins"])
+        raise DataError("split", ["no job had ended before the recent part begins"])
     return ended, recent, len(past) - len(ended)
 
 

@@ -8,6 +8,7 @@ from rheostat.cli.site.drift import drift
 from rheostat.cli.site.ingest import ingest
 from rheostat.cli.site.install import install, uninstall
 from rheostat.cli.site.power import power
+from rheostat.cli.site.refit import refit
 from rheostat.cli.site.shadow import shadow
 from rheostat.cli.site.what_if import what_if
 
@@ -16,5 +17,5 @@ site = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
 )
-for _command in (ingest, power, what_if, shadow, drift, install, uninstall):
+for _command in (ingest, power, what_if, shadow, drift, refit, install, uninstall):
     site.command()(_command)

@@ -107,7 +107,7 @@ def site_drift(jobs: inputs.Jobs, model: inputs.Model) -> SiteDriftAnswer:
     >>> answer.alarms
     ()
     """
-    log = _ended(inputs.opened(jobs))
+    log = ended_jobs(inputs.opened(jobs), "site drift")
     fitted = inputs.fitted(log, model, "auto", 0)
     with listener.working(f"forecasting {len(log):,} jobs"):
         outcome = fitted.predict(log.known_at(Moment.SUBMIT))
@@ -128,14 +128,15 @@ def site_drift(jobs: inputs.Jobs, model: inputs.Model) -> SiteDriftAnswer:
     return SiteDriftAnswer(weeks=frame.sort("week", maintain_order=True), alarms=tuple(alarms))
 
 
-def _ended(log: JobTable) -> JobTable:
+def ended_jobs(log: JobTable, asked: str) -> JobTable:
+    """The newest jobs that ended and were not cut off, at most 50,000, by submission."""
     log.require("submit_s", "runtime_s")
     good = (pl.col("runtime_s") > 0) & pl.col("submit_s").is_finite()
     if "censored" in log.columns:
         good &= ~pl.col("censored").fill_null(value=True)
     newest = log.frame.with_row_index("row_").filter(good).sort("submit_s")["row_"]
     if not len(newest):
-        raise DataError("site drift", ["no job has ended by itself: nothing can be checked"])
+        raise DataError(asked, ["no job has ended by itself: nothing can be checked"])
     return log.rows(newest.tail(MOST_JOBS).to_numpy())
 
 
@@ -144,14 +145,19 @@ def _checked(log: JobTable, draws: Array, true: Array) -> pl.DataFrame:
     low, middle, high = np.quantile(draws, [(1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2], axis=0)
     known = np.isfinite(middle) & np.isfinite(true) & (middle > 0)
     ratio = np.divide(true, middle, out=np.full(len(true), np.nan), where=known)
-    who = [log.frame[c].cast(pl.String).fill_null("") for c in ("user", "app") if c in log.columns]
-    group = pl.select(pl.concat_str(who, separator="\0")).to_series() if who else pl.Series([""])
+    group = who_ran(log)
     app = log.frame["app"].cast(pl.String).fill_null("") if "app" in log.columns else group
     return pl.DataFrame({
         "ratio": pl.Series(ratio).fill_nan(None), "held": (low <= true) & (true <= high),
-        "group": group if len(group) == len(true) else pl.Series([""] * len(true)),
-        "app": app if len(app) == len(true) else pl.Series([""] * len(true)),
+        "group": group, "app": app,
     })  # fmt: skip
+
+
+def who_ran(log: JobTable) -> pl.Series:
+    """A text for each job that names its user and application, as far as they are known."""
+    who = [log.frame[c].cast(pl.String).fill_null("") for c in ("user", "app") if c in log.columns]
+    unknown = pl.Series([""] * len(log))
+    return pl.select(pl.concat_str(who, separator="\0")).to_series() if who else unknown
 
 
 def _by_age(checked: pl.DataFrame) -> list[pl.DataFrame]:
