@@ -32,6 +32,7 @@ class Asked:
     stdin: str
     limits: SandboxLimits | None
     environment: Mapping[str, str]
+    cache: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Scripted(Sandbox):
     kinds: dict[Path, str] = field(default_factory=dict)
 
     def command(
-        self, command: Sequence[str], folder: Path, environment: Mapping[str, str], writable: bool
+        self, command: Sequence[str], folder: Path, environment: Mapping[str, str], **_: Any
     ) -> list[str]:
         """As it is."""
         return list(command)
@@ -63,8 +64,8 @@ class Scripted(Sandbox):
         else:
             what = {"nm": "nm", "objdump": "objdump", "true": "start"}.get(
                 command[0], f"run {self.kinds.get(folder)}")  # fmt: skip
-        asked = Asked(_whose(folder), what, tuple(command), how.get("stdin", ""),
-                      how.get("limits"), how.get("environment") or {})  # fmt: skip
+        asked = Asked(_whose(folder), what, tuple(command), how.get("stdin", ""), how.get("limits"),
+                      how.get("environment") or {}, how.get("cache"))  # fmt: skip
         self.log.append(asked)
         answer = self.says.get((asked.whose, what), done(f"sum {' '.join(command[1:])}"))
         return answer(asked) if callable(answer) else answer

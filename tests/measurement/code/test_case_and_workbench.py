@@ -160,6 +160,26 @@ def test_a_run_has_its_threads_libraries_and_wrapper(box, tmp_path, tools):
     assert roomy(SandboxLimits(wall_s=2.0, cpu_s=3.0), 2.0).cpu_s == 6.0
 
 
+def test_kernels_of_opencl_are_compiled_once_for_each_program(box, tmp_path, tools, monkeypatch):
+    bench, kept = Workbench(box, tmp_path), []
+    for whose, kind in (("original", GCC), ("candidate", GCC), ("candidate", CLANG)):
+        bench.run(bench.build(program(whose, "opencl"), kind), ProgramInput())
+        kept.append(box.log[-1].cache)
+    original, candidate, again = kept
+    assert original.is_dir()
+    assert candidate.is_dir()
+    assert original != candidate == again
+    (candidate / "kernel.so").write_text("x" * 9)
+    monkeypatch.setattr("rheostat.measurement.code.workbench.MOST_KERNELS_B", 8)
+    bench.run(bench.build(program("candidate", "opencl"), GCC), ProgramInput())
+    assert list(candidate.iterdir()) == []
+    bench.discard([program("original", "opencl").text])
+    assert original.exists()
+    assert not candidate.exists()
+    bench.run(bench.build(program("candidate"), GCC), ProgramInput())
+    assert box.log[-1].cache is None
+
+
 def test_a_device_is_used_where_there_is_one_and_the_sandbox_lets_it(box, tmp_path, monkeypatch):
     bench = Workbench(box, tmp_path)
     for there, name, used in ((True, "bubblewrap", True), (True, "scripted", False),

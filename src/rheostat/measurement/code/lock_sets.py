@@ -91,10 +91,15 @@ def in_another_order(
     return []
 
 
-def _built(case: Case, program: Program) -> Built:
+def with_runtime(program: Program) -> Program:
+    """The program with the file that notes locks, or lets threads wait."""
     text = (files(__package__) / "locks" / RUNTIME).read_text(encoding="utf-8")
     both = with_task_memory(program)
-    return case.bench.build(replace(both, files={**both.files, RUNTIME: text}), LOCKS)
+    return replace(both, files={**both.files, RUNTIME: text})
+
+
+def _built(case: Case, program: Program) -> Built:
+    return case.bench.build(with_runtime(program), LOCKS)
 
 
 def _reported(

@@ -10,6 +10,7 @@ from itertools import cycle, islice
 from rheostat.measurement.code import toolchain
 from rheostat.measurement.code.capture import SandboxRun
 from rheostat.measurement.code.case import Case
+from rheostat.measurement.code.coarse_data import among_equals, picks
 from rheostat.measurement.code.diagnostics import oclgrind_findings, race_findings, without_lines
 from rheostat.measurement.code.lock_sets import excludes, in_another_order, without_common_lock
 from rheostat.measurement.code.program import PRAGMA, Program
@@ -98,6 +99,8 @@ def _by_threads(case: Case) -> tuple[Evidence | None, str]:
     orders = [(e, ORDERED) for e in (*reference.small, *_quick(reference.expected))] * ORDERS
     orders += [(e, ORDERED) for e in _quick(reference.edges)]
     findings = in_another_order(case, spread, orders)
+    if not findings and picks(case.candidate):
+        findings = among_equals(case, spread)
     if findings:
         return case.failed("races", findings), how
     if not (case.is_parallel and excludes(case.candidate)):

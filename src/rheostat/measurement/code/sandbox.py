@@ -31,6 +31,8 @@ ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", "TMPDIR":
                "LANG": "C.UTF-8"}  # fmt: skip
 INSIDE = "/sandbox"
 """What the folder of a run is called in the sandbox."""
+CACHE = "/cache"
+"""The same of a folder that stays from one run to the next."""
 WAITING = ("sh", "-c", '"$@"; exit $?', "sh")
 """The sandbox's first process; it collects the program, so that its CPU time is known outside."""
 GPUS = ("/dev/nvidia0", "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools")
@@ -49,11 +51,13 @@ class Sandbox(ABC):
     packages: ClassVar[str] = ""
     as_nobody: ClassVar[bool] = False
     keeps_environment: ClassVar[bool] = False
+    sees_host: ClassVar[bool] = False
 
     @abstractmethod
     def command(
-        self, command: Sequence[str], folder: Path, environment: Mapping[str, str], writable: bool
-    ) -> list[str]:
+        self, command: Sequence[str], folder: Path, environment: Mapping[str, str], *,
+        writable: bool = False, cache: Path | None = None,
+    ) -> list[str]:  # fmt: skip
         """The command line that confines ``command``."""
 
     def why(self) -> str:
@@ -74,14 +78,21 @@ class Sandbox(ABC):
         limits: SandboxLimits | None = None,
         environment: Mapping[str, str] | None = None,
         writable: bool = False,
+        cache: Path | None = None,
     ) -> SandboxRun:
-        """Run the command in the folder; `INSIDE` is what the folder is called in there."""
+        """Run the command in the folder; `INSIDE` is what the folder is called in there.
+
+        Libraries that compile as they run find what they keep in ``cache`` the next time.
+        """
         limits = limits or SandboxLimits()
         variables = {**ENVIRONMENT, **(environment or {})}
+        if cache is not None:
+            variables["XDG_CACHE_HOME"] = str(cache) if self.sees_host else CACHE
         user = NOBODY if self.as_nobody and os.getuid() == 0 else None
         counted = os.getuid() if user is None else user
         others = tasks_of(counted) if counted else 0  # of root's none counts in a namespace
-        whole = self.command(limited(command, limits, others), folder, variables, writable)
+        whole = self.command(limited(command, limits, others), folder, variables,
+                             writable=writable, cache=cache)  # fmt: skip
         return captured(whole, stdin, limits, user=user, keep_environment=self.keeps_environment)
 
 
@@ -127,12 +138,14 @@ class Bubblewrap(Sandbox):
     gpu: bool = False
 
     def command(
-        self, command: Sequence[str], folder: Path, environment: Mapping[str, str], writable: bool
-    ) -> list[str]:
+        self, command: Sequence[str], folder: Path, environment: Mapping[str, str], *,
+        writable: bool = False, cache: Path | None = None,
+    ) -> list[str]:  # fmt: skip
         """All but the folder is read-only or absent."""
         bind = "--bind" if writable else "--ro-bind"
-        return ["bwrap", *self._walls(environment), bind, str(folder), INSIDE, "--chdir", INSIDE,
-                "--", *WAITING, *command]  # fmt: skip
+        kept = [] if cache is None else ["--bind", str(cache), CACHE]
+        return ["bwrap", *self._walls(environment), bind, str(folder), INSIDE, *kept,
+                "--chdir", INSIDE, "--", *WAITING, *command]  # fmt: skip
 
     def _walls(self, environment: Mapping[str, str]) -> Iterator[str]:
         yield from ("--unshare-all", "--die-with-parent", "--new-session", "--clearenv")
@@ -152,7 +165,7 @@ class Bubblewrap(Sandbox):
         if self.gpu:
             for path in GPUS:
                 yield from ("--dev-bind-try", path, path)
-        yield from ("--dir", INSIDE, "--remount-ro", "/dev", "--remount-ro", "/")
+        yield from ("--dir", INSIDE, "--dir", CACHE, "--remount-ro", "/dev", "--remount-ro", "/")
         for key, value in environment.items():
             yield from ("--setenv", key, value)
 
@@ -169,15 +182,17 @@ class Apptainer(Sandbox):
     image: str = "/"
 
     def command(
-        self, command: Sequence[str], folder: Path, environment: Mapping[str, str], writable: bool
-    ) -> list[str]:
+        self, command: Sequence[str], folder: Path, environment: Mapping[str, str], *,
+        writable: bool = False, cache: Path | None = None,
+    ) -> list[str]:  # fmt: skip
         """No network, no home, nothing of the environment."""
         variables = [f"--env={k}={v}" for k, v in environment.items()]
         mode = "rw" if writable else "ro"
+        kept = [] if cache is None else [f"--bind={cache}:{CACHE}:rw"]
         return ["apptainer", "--silent", "exec", "--containall", "--cleanenv", "--no-home",
                 "--net", "--network=none", "--pid", "--ipc", "--no-privs",
-                f"--bind={folder}:{INSIDE}:{mode}", f"--pwd={INSIDE}", *variables, self.image,
-                *command]  # fmt: skip
+                f"--bind={folder}:{INSIDE}:{mode}", *kept, f"--pwd={INSIDE}", *variables,
+                self.image, *command]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -185,10 +200,12 @@ class Unsafe(Sandbox):
     """No walls: limits, a clean environment and the current user.  For code that is trusted."""
 
     name = "none (unsafe)"
+    sees_host = True
 
     def command(
-        self, command: Sequence[str], folder: Path, environment: Mapping[str, str], writable: bool
-    ) -> list[str]:
+        self, command: Sequence[str], folder: Path, environment: Mapping[str, str], *,
+        writable: bool = False, cache: Path | None = None,
+    ) -> list[str]:  # fmt: skip
         """In the folder itself."""
         put = [f"{k}={v}" for k, v in environment.items()]
         return ["env", "-i", "-C", str(folder), *put, *command]

@@ -32,6 +32,8 @@ SYSCALL = re.compile(r"\t(syscall|sysenter|int +\$0x80)\b")
 SYSTEM_CALL = "(system call)"
 """Stands among the imports of a program that enters the kernel by itself."""
 WITHOUT_FLAGS = "the build command does not pass {flags} on, so that nothing would be checked"
+MOST_KERNELS_B = 2**26
+"""Of compiled kernels; where there is more, they are compiled anew."""
 OWN_SHADOW_B = 0
 """Sanitizers and valgrind reserve more addresses than they use, so these are not limited."""
 
@@ -75,6 +77,7 @@ class Workbench:
     folder: Path
     builds: dict[str, Built] = field(default_factory=dict)
     imported: dict[str, frozenset[str] | None] = field(default_factory=dict)
+    kernels: dict[str, Path] = field(default_factory=dict)
     reads_stderr: bool = False
 
     @property
@@ -121,6 +124,23 @@ class Workbench:
             if built.program.text not in kept:
                 shutil.rmtree(built.folder, ignore_errors=True)
                 del self.builds[key]
+        for text in set(self.kernels) - set(kept):
+            shutil.rmtree(self.kernels.pop(text), ignore_errors=True)
+
+    def _kept_kernels(self, program: Program) -> Path | None:
+        """Where OpenCL's library keeps the kernels of a program, whatever its host was built by.
+
+        To compile them takes fifteen times as long as to start the program.
+        """
+        if program.language != "opencl":
+            return None
+        place = self.kernels.setdefault(program.text, self.folder / f"kernels{len(self.kernels)}")
+        if sum(p.lstat().st_size for p in place.rglob("*")) > MOST_KERNELS_B:
+            shutil.rmtree(place, ignore_errors=True)
+        if not place.exists():
+            place.mkdir()
+            give_away(place)
+        return place
 
     def _written(self, program: Program, key: str) -> Path:
         folder = self.folder / key
@@ -155,7 +175,8 @@ class Workbench:
                   for k, v in (environment or {}).items()}  # fmt: skip
         command = [*wrapper, *_command(built, given.called), *given.arguments]
         run = self.sandbox.run(command, built.folder, stdin=given.stdin, limits=limits,
-                               environment={**variables, **checks})  # fmt: skip
+                               environment={**variables, **checks},
+                               cache=self._kept_kernels(built.program))  # fmt: skip
         return replace(run, stdout=run.stdout + run.stderr) if self.reads_stderr else run
 
 
