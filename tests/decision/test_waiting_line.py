@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 
 import numpy as np
@@ -9,6 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rheostat.decision.serving import waiting_line
+from rheostat.decision.serving.dispatch_queue import DispatchQueue
 from rheostat.decision.serving.waiting_line import GIVEN_UP, SLOWER, BoundLine, latest_begin
 from rheostat.simulation.serving import deadlines
 
@@ -150,3 +153,36 @@ def test_what_waits_is_worked_off_by_all_places_of_all_servers():
     fcfs = [held / 6 + held, 2 * held / 6 + held]
     assert line._latest == pytest.approx(sorted(100.0 + 0.99 * f - min(held, 5 / 6 * f)
                                                 for f in fcfs))  # fmt: skip
+
+
+def test_only_the_newest_requests_say_what_first_come_first_served_would_be(monkeypatch):
+    """One of 100 s, each other of 1 s and alone: the bound is twice 200 s, later twice 2 s."""
+    monkeypatch.setattr(waiting_line, "SEEN", 3)
+    clock = [0.0]
+    line = BoundLine(1, 1, times_fcfs=2.0, clock=lambda: clock[0])
+    filled(line, clock, [100.0, 1.0, 1.0, 1.0, 1.0], [0.0] + [1000.0] * 4)
+    came, times = 1000.0 * np.arange(5), np.array([200.0, 200.0, 200.0, 2.0, 2.0])
+    held = np.array([100.0, 1.0, 1.0, 1.0, 1.0])
+    assert line._latest == pytest.approx(came + 0.99 * 2.0 * times - held)
+
+
+def test_a_place_that_comes_as_its_client_leaves_goes_back_and_nothing_is_learned():
+    async def run():
+        line = BoundLine(1, 1, 10.0)
+        queue = DispatchQueue(1, 1, line=line)
+
+        async def wait():
+            async with queue.place(1.0):
+                raise AssertionError("the client had left")
+
+        async with queue.place(1.0):
+            waiting = asyncio.ensure_future(wait())
+            await asyncio.sleep(0)
+        learned = line._held_s, line._served_s
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        assert (queue.running, queue.waiting, line._cost_due) == ([0], 0, {})
+        assert (line._held_s, line._served_s) == learned
+
+    asyncio.run(run())

@@ -110,6 +110,18 @@ def test_every_quantity_of_every_port_has_its_place(tmp_path):
     assert np.array_equal(telemetry(tmp_path / "s", *given, radix=3).values, made.values)
 
 
+def test_of_a_file_that_grows_what_is_not_whole_is_left_out(tmp_path):
+    """Two windows of two routers, cut off within the second."""
+    data = b"".join(record(r, 1e6 * (w + 1), 3, seed=2 * w + r) for w in (0, 1) for r in (0, 1))
+    whole, path = telemetry(tmp_path / "s", data).values, tmp_path / "s"
+    for end in range(len(data) // 2 + 1, len(data), 31):
+        with pytest.raises(DataError):
+            telemetry(path, data[:end])
+        assert np.array_equal(read_model_statistics(path, growing=True).values, whole[:1])
+    telemetry(path, data)
+    assert np.array_equal(read_model_statistics(path, growing=True).values, whole)
+
+
 def test_the_routers_are_the_largest_records_of_their_layout(tmp_path):
     small, large = record(0, 1.0, 2), record(0, 1.0, 3)
     assert telemetry(tmp_path / "s", small, other(72 + 32), other(80)).values.shape[2] == 2
@@ -244,6 +256,16 @@ def test_marks_are_kept_once_and_every_odd_line_is_noted(tmp_path):
         "expected lines ITERATION i node n job j rank r time ns, got none in 2 lines of text that "
         "begins with 'a'; a table is named iterations.csv",
     )
+
+
+@pytest.mark.parametrize(("last", "end"), [(7, 7), (6, 10)])
+def test_a_rank_three_iterations_behind_is_waited_for_and_one_further_behind_is_silent(
+    tmp_path, last, end
+):
+    lines = [mark(i, r, 1e6 * (i + 1)) for r in range(3) for i in range(11 if r else last + 1)]
+    finished, _ = read_iteration_log(written(tmp_path / "log", "\n".join(lines)))
+    iteration, _, missing = application_marks(finished, 0)
+    assert (iteration.tolist(), missing) == (list(range(end + 1)), end - last)
 
 
 def test_links_of_each_kind_and_lines_that_are_none(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import runpy
 import sys
 from unittest.mock import MagicMock
@@ -226,6 +227,8 @@ def test_a_log_is_a_text_with_a_mark_in_its_first_thousand_lines(tmp_path):
     for before, is_one in ((999, True), (1000, False)):
         text = "ROSS says\n" * before + mark(0, 0, 1)
         assert looks_like_log(written(tmp_path / "log", text)) is is_one
+    (tmp_path / "log.gz").write_bytes(gzip.compress(text.encode())[:9])
+    assert not looks_like_log(tmp_path / "log.gz")
 
 
 def test_a_log_alone_is_a_run_and_a_folder_has_its_name_wherever_one_stands(tmp_path, monkeypatch):
@@ -267,6 +270,19 @@ def test_ranks_are_half_of_the_terminals_four_ninths_and_at_least_two_of_the_res
         assert first + second + rest == hosts
         assert rest >= 2  # noise goes to another terminal
         assert second % 2 == 0
+
+
+def test_noise_changes_its_rate_at_two_of_a_thousand_messages(monkeypatch):
+    """Of 64 KiB, and so many that they are the load times 5.25 GiB/s, a fifth or thrice that."""
+    monkeypatch.setitem(sys.modules, "simgrid", MagicMock())
+    state, rng, place = MagicMock(), MagicMock(), iter([0, 1, 2])
+    state.__getitem__.side_effect = [2, 1, 1, 1, 0]  # ranks that are left
+    rng.random.side_effect = [0.0021, 0.0019, 0.0019, 0.0019]
+    rng.choice.side_effect = lambda among: among[next(place) if isinstance(among, tuple) else 0]
+    noise = runpy.run_path(str(generate.SCRIPT))["noise"]
+    noise(state, rng, "source", ["target"], 0.1)
+    rates = [call.args[0] for call in rng.expovariate.call_args_list]
+    assert rates == pytest.approx(0.1 * 5.25 * 2**14 * np.array([1.0, 0.2, 1.0, 3.0]))
 
 
 SCRIPT = """import sys

@@ -248,7 +248,7 @@ def main() -> int:
     asked = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     asked.add_argument("--seed", type=int, default=0)
     asked.add_argument("--number", type=int, default=400)
-    which = "packages, or parts of them: prediction/effects, decision/trial"
+    which = "packages, or parts of them: prediction/effects, decision/trials"
     asked.add_argument("--packages", default=",".join(WHOLE), help=which)
     asked.add_argument("--tests", default="", help="these test files alone: a share of at least")
     asked.add_argument("--again", action="store_true", help="test again what survived")

@@ -30,7 +30,8 @@ BESIDE = ("contracts/test_meters.py", "contracts/test_readers.py", "contracts/te
           "simulation/test_coschedule.py", "simulation/test_malformed.py")  # fmt: skip
 # of a part of a package, tests beside those in its package's folder that name its modules
 OF_PART = {
-    "decision/trial": ("contracts/test_one_forecast.py",),
+    "measurement/network": ("simulation/test_director_process.py",),
+    "decision/trials": ("contracts/test_one_forecast.py",),
     "prediction/effects": ("decision/test_evidence.py",),
     "prediction/iteration_time": ("recipes/test_smart.py", "recipes/test_smart_nets.py"),
     "prediction/step_cost": ("recipes/test_dnnperf.py",),

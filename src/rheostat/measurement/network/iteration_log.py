@@ -87,7 +87,7 @@ def read_iteration_log(*paths: str | Path) -> tuple[pl.DataFrame, list[Note]]:
     notes = [n for lines in records for n in lines.notes]
     if odd := sorted(set(frame["row"]) - set(good["row"])):
         notes.append(note_rows("the line is no iteration mark", odd, dropped=True))
-    once = good.unique(["job", "iteration", "rank"], keep="first", maintain_order=True)
+    once = good.unique(["job", "iteration", "rank"], keep="first")
     if twice := sorted(set(good["row"]) - set(once["row"])):
         notes.append(note_rows("the mark is there before", twice, dropped=True))
     ordered = once.sort("job", "iteration", "rank").select(*NAMES[:4], pl.col("time_s") * NS)

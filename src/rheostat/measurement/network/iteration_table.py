@@ -75,7 +75,7 @@ def read_iteration_table(path: str | Path) -> tuple[pl.DataFrame, list[Note]]:
     notes = []
     if odd := sorted(set(frame["row"]) - set(good["row"])):
         notes.append(note_rows("the row has no time", odd, dropped=True))
-    once = good.unique(["job", "iteration", "rank"], keep="first", maintain_order=True)
+    once = good.unique(["job", "iteration", "rank"], keep="first")
     if twice := sorted(set(good["row"]) - set(once["row"])):
         notes.append(note_rows("the iteration is there before", twice, dropped=True))
     if not once.height:

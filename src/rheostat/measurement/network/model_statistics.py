@@ -69,7 +69,7 @@ def _whole_windows(data: Any, at: Integers) -> Integers:
     return np.asarray(at[counts[window] == counts[0]])
 
 
-def _records(data: bytes, path: str | Path, *, growing: bool = False) -> tuple[Integers, Integers]:
+def _records(data: bytes, path: str | Path, *, growing: bool) -> tuple[Integers, Integers]:
     """Start of the payload, and its size, of every record; a long run has tens of millions."""
     starts, sizes, at = array("q"), array("q"), 0
     while at < len(data):
