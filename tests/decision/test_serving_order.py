@@ -105,9 +105,10 @@ def test_a_long_stream_is_read_in_pieces_and_one_event_of_nonsense_is_left_out()
 
 
 def test_a_document_has_the_tokens_that_it_states() -> None:
-    whole = json.dumps({"usage": {"completion_tokens": 7, "prompt_tokens": 3},
-                        "choices": [{"text": "x"}]}).encode()  # fmt: skip
-    assert length(whole[:20], whole[20:], streamed=False) == (7.0, 3.0)
+    usage = {"completion_tokens": 7, "prompt_tokens": 3}
+    for text in ("x", "x" * answer_length.TOGETHER):  # of several lines, so no event of a stream
+        whole = json.dumps({"usage": usage, "choices": [{"text": text}]}, indent=1).encode()
+        assert length(whole[:20], whole[20:], streamed=False) == (7.0, 3.0)
     assert length(b'{"choices": [{"text": "x"}]}', streamed=False) == (None, None)
 
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -24,7 +25,7 @@ def loaded(name: str):
     return module
 
 
-changes, child = loaded("changes"), loaded("child")
+changes, child, inplace = loaded("changes"), loaded("child"), loaded("inplace")
 
 SOURCE = '''"""A docstring with 1 + 2 and True."""
 
@@ -127,6 +128,71 @@ def test_a_part_of_a_package_is_a_folder_or_files_of_that_name(part, files) -> N
 @pytest.mark.filterwarnings("ignore:os.fork")  # JAX warns where another test has loaded it
 def test_however_a_child_ends_its_parent_goes_on(work, limit_s, code, capfd) -> None:
     assert child.in_child(work, limit_s) == code
+
+
+FUNCTIONS = """from functools import cache
+
+SCALE = 2.0
+
+
+def plain(x, more=1):
+    return SCALE * x + more
+
+
+def made(n):
+    def inner(x):
+        return [y - n for y in (x, 7)]
+
+    return inner
+
+
+class Shape:
+    sides = 4
+
+    @cache
+    def area(self):
+        return self.sides * 3
+
+    @property
+    def corners(self):
+        return (lambda: self.sides + 5)()
+"""
+
+
+def run_as(source: str, path: Path):
+    module = ModuleType("functions")
+    exec(compile(source, str(path), "exec", dont_inherit=True), vars(module))
+    return module
+
+
+def answers(module):
+    shape = module.Shape()
+    return [module.plain(3.0), module.made(4)(5), shape.area(), shape.corners]
+
+
+def test_an_exchanged_function_answers_as_the_changed_source_does(tmp_path) -> None:
+    """But for what functions do not hold: constants of a module or class, and defaults."""
+    path, left = tmp_path / "a.py", []
+    module = run_as(FUNCTIONS, path)
+    living, usual = inplace.Living(), answers(module)
+    for change in found(FUNCTIONS, tmp_path):
+        new = change.applied(FUNCTIONS)
+        pairs = inplace.exchanged(*(compile(text, str(path), "exec") for text in (FUNCTIONS, new)))
+        if pairs is None:
+            left.append(change.before)
+        elif change.kind != "return":
+            exchange(living.of(pairs))
+            module.Shape.area.cache_clear()
+            assert usual != answers(module) == answers(run_as(new, path))
+            exchange(living.of([(after, before) for before, after in pairs]))
+    assert left == ["2.0", "1", "4"]
+    elsewhere = (compile(f"def f(): return {x}", "elsewhere", "exec") for x in (1, 2))
+    assert living.of(inplace.exchanged(*elsewhere)) is None
+
+
+def exchange(functions) -> None:
+    for function, code in functions:
+        function.__code__ = code
 
 
 WAITS = """

@@ -12,7 +12,6 @@ reason, in ``equivalent.toml``.
 from __future__ import annotations
 
 import argparse
-import ast
 import contextlib
 import importlib
 import json
@@ -28,6 +27,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 
 # loaded once, before the children are made; nothing of the project itself is
@@ -42,6 +42,7 @@ import sklearn.ensemble  # noqa: F401
 from changes import Change, of_package
 from child import BROKEN, Ended, in_child, raise_on_signals
 from covered import OPTIONS, PACKAGES, WHOLE, Tests, environment, recorded, suited
+from inplace import Judge, on_disk
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -75,7 +76,7 @@ def sample(number: int, seed: int, packages: Sequence[str]) -> list[Change]:
         draw = random.Random(f"{seed}:{found[0].file}")
         chosen += draw.sample(found, min(count, len(found)))
     random.Random(seed).shuffle(chosen)  # so that a run cut short is a sample too
-    return sorted(chosen, key=lambda c: PACKAGES.index(c.file.split("/")[2]))
+    return sorted(chosen, key=lambda c: PACKAGES.index(_package(c)))
 
 
 def tried(change: Change, copy: Path, tests: Tests, tick: int) -> dict[str, object]:
@@ -83,29 +84,44 @@ def tried(change: Change, copy: Path, tests: Tests, tick: int) -> dict[str, obje
     parts = [part for part in suited(tests, change.file, change.function) if part]
     if not parts:
         return {"status": UNTESTED}
-    path = copy / change.file
-    source, times = path.read_text(encoding="utf-8"), path.stat()
-    changed = change.applied(source)
-    ast.parse(changed)  # a change that is no Python would be killed by anything
-    path.write_text(changed, encoding="utf-8")
-    os.utime(path, (times.st_atime, times.st_mtime + 1 + tick))  # no cached code fits it
-    try:
+    with on_disk(change, copy, tick):
         for part in parts:
             found = _result(copy, part, sum(tests[t][0] for t in part))
             if found["status"] != SURVIVED:
                 break
         return found
-    finally:
-        path.write_text(source, encoding="utf-8")
-        os.utime(path, (times.st_atime, times.st_mtime))
+
+
+def in_place(changes: Sequence[Change], copy: Path, tests: Tests, path: Path) -> int:
+    """Judge in this process what can be so, and write it down."""
+
+    def parts(change: Change) -> Iterator[tuple[list[str], float]]:
+        for part in suited(tests, change.file, change.function):
+            if part:
+                yield part, sum(tests[t][0] for t in part)
+
+    def write(change: Change, code: int, number: int, by: str) -> None:
+        status = TIMEOUT if code < 0 else KILLED if code else SURVIVED
+        row = asdict(change) | {"status": status, "tests": number, "by": by[:200]}
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+
+    os.chdir(copy)
+    os.environ.update(environment(copy))
+    files = list(dict.fromkeys(t.partition("::")[0] for t in tests))
+    judge = Judge(copy, changes, parts, _allowed_s, write)
+    return int(pytest.main([*OPTIONS, "--tb=no", *files], plugins=[judge]))
+
+
+def _allowed_s(usual_s: float) -> int:
+    return int(SPARE_S + TIMES * usual_s)
 
 
 def _result(copy: Path, chosen: Sequence[str], usual_s: float) -> dict[str, object]:
     """The tests in a child, which has the large libraries loaded already."""
     (copy / "list.json").write_text(json.dumps(chosen), encoding="utf-8")
     files = list(dict.fromkeys(t.partition("::")[0] for t in chosen))
-    allowed_s = int(SPARE_S + TIMES * usual_s)
-    code = in_child(partial(_tested, copy, files, allowed_s), WALL_S)
+    code = in_child(partial(_tested, copy, files, _allowed_s(usual_s)), WALL_S)
     said = (copy / "said.txt").read_text(encoding="utf-8", errors="replace").splitlines()
     last = [x.strip() for x in said if x.startswith(("FAILED", "ERROR"))]
     if code in (BROKEN, 3, 4):  # an error of the tests' surroundings says nothing of the change
@@ -182,14 +198,22 @@ def run(
     tests = recorded(ROOT, OUT / "tests.json", packages, only)
     copy = copied()
     try:
+        for package, some in groupby(left, key=_package):
+            load_below(package, copy)
+            if code := in_child(partial(in_place, [*some], copy, tests, path), math.inf):
+                raise RuntimeError(f"pytest ended with {code}")
+        left = [c for c in left if results(path).get(c.ident, {}).get("status") not in keep]
         with path.open("a", encoding="utf-8") as file:
             for tick, change in enumerate(track(left, "mutants", console=console)):
-                load_below(change.file.split("/")[2], copy)
                 row = asdict(change) | tried(change, copy, tests, tick)
                 file.write(json.dumps(row) + "\n")
                 file.flush()
     finally:
         shutil.rmtree(copy, ignore_errors=True)
+
+
+def _package(change: Change) -> str:
+    return change.file.split("/")[2]
 
 
 def wilson(killed: int, n: int, z: float = 1.96) -> tuple[float, float]:
