@@ -253,6 +253,7 @@ BRIEFLY = "--port 0 --stop-after 0.05"
 PLAN_ON = "--tree @panel --settle 0"
 SERVE = "network serve --endpoint tcp://127.0.0.1:* --stop-after 0.05"
 SERVED = f"{SERVE} --workload @wl.conf --allocation @alloc.conf"
+JUDGED = "--dry-run --test-period 5min"
 CALLS: dict[str, tuple[str, str]] = {
     "read FILE": ("runs.csv", "read FILE"),
     "read --map": ("map.toml", "read @runs.csv --map FILE"),
@@ -276,8 +277,8 @@ CALLS: dict[str, tuple[str, str]] = {
     ),
     "site drift LOG": ("trace.swf", "site drift FILE --model @trace.model"),
     "site drift --model": ("trace.model", "site drift @trace.swf --model FILE"),
-    "site refit LOG": ("trace.swf", "site refit FILE --model @trace.model --dry-run"),
-    "site refit --model": ("trace.model", "site refit @trace.swf --model FILE --dry-run"),
+    "site refit LOG": ("trace.swf", f"site refit FILE --model @trace.model {JUDGED}"),
+    "site refit --model": ("trace.model", f"site refit @trace.swf --model FILE {JUDGED}"),
     "site shadow LOG": ("drawn.csv", "site shadow FILE --advice @told.csv"),
     "site shadow --advice": ("told.csv", "site shadow @drawn.csv --advice FILE"),
     "site uninstall --etc": ("", "site uninstall --dry-run --etc FILE"),

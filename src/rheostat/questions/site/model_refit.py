@@ -150,15 +150,14 @@ def site_refit(
     (True, 0, 'runtime_s')
     """
     log, path = inputs.opened(jobs), Path(model)
+    current = inputs.fitted(log, path, method, seed) if path.exists() else None
     past, recent, _ = divided(log, test_period)
     recent = ended_jobs(recent, "site refit")
     chosen = kind_of(method, log, ("nodes",))
     comparisons: tuple[ModelComparison, ...] = ()
-    replaces = not path.exists()
-    if not replaces:
-        comparisons = _compared(recent, inputs.fitted(past, path, chosen, seed),
-                                inputs.fitted(past, None, chosen, seed))  # fmt: skip
-        replaces = bool(comparisons) and all(c.not_worse for c in comparisons)
+    if current is not None:
+        comparisons = _compared(recent, current, inputs.fitted(past, None, chosen, seed))
+    replaces = current is None or (bool(comparisons) and all(c.not_worse for c in comparisons))
     written = path if replaces and not dry_run else None
     previous = _kept(path) if written and comparisons else None
     if written:
