@@ -75,6 +75,7 @@ _MODULES = {
     "counters": "questions.models.counters",
     "predict_counters": "questions.models.counters",
     "train": "questions.scheduling.train",
+    "ImitationSettings": "questions.scheduling.explain_policy",
     "explain_policy": "questions.scheduling.explain_policy",
     "export_policy": "questions.scheduling.explain_policy",
     "ServiceSettings": "service.http_server",
@@ -167,6 +168,7 @@ if TYPE_CHECKING:
     from rheostat.questions.models.predict import predict as predict
     from rheostat.questions.scheduling.compare_policies import compare_policies as compare_policies
     from rheostat.questions.scheduling.coschedule import coschedule as coschedule
+    from rheostat.questions.scheduling.explain_policy import ImitationSettings as ImitationSettings
     from rheostat.questions.scheduling.explain_policy import explain_policy as explain_policy
     from rheostat.questions.scheduling.explain_policy import export_policy as export_policy
     from rheostat.questions.scheduling.policies import open_policy as open_policy

@@ -121,6 +121,8 @@ ASKED = {
     "compare": [
         (["log.csv", "--kinds", "lightgbm"], lambda: rh.compare("log.csv", methods="lightgbm")),
         (["log.csv", "--kinds", "none"], lambda: rh.compare("log.csv", methods="none")),
+        (["--policies", "none", "--traces", "log.csv"],
+         lambda: rh.compare_policies("none", ["log.csv"])),
     ],
     "coschedule": [
         (["profiles.csv", "--queue", "a*2,b", "--gpus", "2"],
@@ -347,14 +349,26 @@ ASKED = {
 """Commands that only ask a question, each as it is typed and as it is called."""
 
 
-def commands(group: object, above: str = "") -> set[str]:
-    """Every command that prints a document."""
-    made = set()
+REFUSED = {
+    "budget demo": (["runs.csv/capped.csv"], lambda: rh.budget.demo("runs.csv/capped.csv")),
+    "budget restore": (["--journal", "none"], lambda: rh.budget.restore(Path("none"))),
+    "budget run": (["runs.csv", "--", "true"], lambda: rh.budget.run("runs.csv", ["true"])),
+    "budget slurm": (["runs.csv"], lambda: rh.budget.hooks("runs.csv")),
+    "network serve": (["--model", "runs.csv"], lambda: rh.network.serve(model="runs.csv")),
+    "serve": (["--host", "0.0.0.0", "--demo"],
+              lambda: rh.serve(None, rh.ServiceSettings("0.0.0.0"), demo=True)),
+}  # fmt: skip
+"""Commands that start, serve or put back, and print no document: what they refuse."""
+
+
+def commands(group: object, above: str = "") -> dict[str, bool]:
+    """Every command, and whether it prints a document."""
+    made = {}
     for name, command in group.commands.items():
         if hasattr(command, "commands"):
             made |= commands(command, f"{above}{name} ")
-        elif any("--json" in p.opts for p in command.params):
-            made.add(f"{above}{name}")
+        else:
+            made[f"{above}{name}"] = any("--json" in p.opts for p in command.params)
     return made
 
 
@@ -455,7 +469,22 @@ def code_of(error: Exception) -> int:
 
 
 def test_no_command_is_forgotten() -> None:
-    assert commands(typer.main.get_command(app)) == set(ASKED)
+    found = commands(typer.main.get_command(app))
+    assert {name for name, documented in found.items() if documented} == set(ASKED)
+    assert {name for name, documented in found.items() if not documented} == set(REFUSED)
+
+
+@pytest.mark.parametrize("command", REFUSED)
+def test_without_a_document_the_same_is_refused(here, capsys, command) -> None:
+    typed, called = REFUSED[command]
+    code = run([*command.split(), *typed])
+    printed = capsys.readouterr()
+    with pytest.raises((RheostatError, OSError)) as refused:
+        called()
+    error = refused.value
+    assert code == code_of(error)
+    assert (str(error) if isinstance(error, RheostatError) else str(error.filename)) in printed.err
+    assert not printed.out
 
 
 BRANCHES = (ast.For, ast.If, ast.IfExp, ast.Match, ast.Try, ast.While)

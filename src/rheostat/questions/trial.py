@@ -197,7 +197,10 @@ def read(
     DataError
         No two applications ran at another setting than asked for.
     """
-    log = inputs.with_trial(inputs.opened(jobs, format, columns), trial, (knob,))
+    recorded = inputs.opened(jobs, format, columns)
+    log = inputs.with_trial(recorded, trial, (knob,))
+    if f"{knob}_requested" in set(recorded.columns) - set(log.columns):  # users had reasons
+        raise DataError("trial read", [log.notes[-1].message])
     method = advice_method("auto", log, None)
     model = inputs.fitted(log, None, method, seed, (knob,)) if method == "within" else None
     result = trial_result(log, knob, model)
