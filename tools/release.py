@@ -6,6 +6,7 @@ registry needs absolute links.  They are made here, on a copy, for the address t
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shutil
 import subprocess
@@ -18,6 +19,7 @@ ROOT = Path(__file__).parents[1]
 LEFT_OUT = shutil.ignore_patterns(
     ".git", ".venv", ".*_cache", ".hypothesis", "__pycache__", "*.egg-info", "build", "dist", "out"
 )
+NO_DIGEST = "0" * 64
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!https?://|#)([^)]+)\)")
 
 
@@ -59,6 +61,15 @@ def build(home: str) -> None:
             [Path(sys.executable).parent / "uv", "build", "-q", "-o", ROOT / "dist", copy],
             check=True,
         )
+    with_recipes(next((ROOT / "dist").glob(f"*-{tag[1:]}.tar.gz")))
+
+
+def with_recipes(sdist: Path) -> None:
+    """Recipes of conda-forge and Spack beside the sdist, with its digest."""
+    digest = hashlib.sha256(sdist.read_bytes()).hexdigest()
+    for recipe in ("conda-forge/meta.yaml", "spack/package.py"):
+        text = (ROOT / "packaging" / recipe).read_text()
+        (sdist.parent / Path(recipe).name).write_text(text.replace(NO_DIGEST, digest))
 
 
 if __name__ == "__main__":

@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+from matplotlib.path import Path as Path2D
+from matplotlib.transforms import Bbox
 
+import rheostat as rh
 from rheostat.cli import run
 from rheostat.core.report import Chart, Report, Section
 from rheostat.errors import DataError, MissingExtra
 from rheostat.explanation.pictures.draw import DRAWN, drawing
 from rheostat.explanation.pictures.drawing import HeatCells
-from rheostat.explanation.pictures.figure import ending_of, figure, figure_bytes, figure_charts
+from rheostat.explanation.pictures.figure import (
+    draw_on,
+    ending_of,
+    figure,
+    figure_bytes,
+    figure_charts,
+)
 from rheostat.explanation.pictures.figure_marks import WIDTH_IN
 
 LONG = "molecular-dynamics-with-a-long-name"
@@ -145,6 +157,85 @@ def test_labels_of_any_front_stay_apart_and_on_the_paper(spots):
         assert top <= high + 1
         for _, a, b, c, d in labels[:i]:
             assert right <= a + 1 or c <= left + 1 or top <= b + 1 or d <= bottom + 1
+
+
+def strokes(made):
+    """Ends in pixels of every line of a figure's axes: intervals, joined fronts, bounds."""
+    axes = made.axes[0]
+    paths = [
+        path.vertices for drawn in axes.collections if isinstance(drawn, LineCollection)
+        for path in drawn.get_paths()
+    ]  # fmt: skip
+    paths += [line.get_xydata() for line in axes.lines if line.get_linestyle() != "None"]
+    for path in paths:
+        yield from pairwise(axes.transData.transform(path))
+
+
+def points(made):
+    """Places in pixels of every symbol."""
+    axes = made.axes[0]
+    for line in axes.lines:
+        if line.get_marker() not in ("None", ""):
+            yield from axes.transData.transform(line.get_xydata())
+
+
+def struck(label, made):
+    """How many points and lines a label's box covers."""
+    _, left, bottom, right, top = label
+    box = Bbox([(left, bottom), (right, top)])
+    lines = sum(Path2D([a, b]).intersects_bbox(box, filled=False) for a, b in strokes(made))
+    return lines + sum(box.contains(*spot) for spot in points(made))
+
+
+@settings(deadline=None, max_examples=12)
+@given(
+    st.lists(
+        st.tuples(st.floats(10, 1e5), st.floats(1, 1e9), st.floats(0.2, 1), st.floats(1, 5)),
+        min_size=1, max_size=9,
+    )
+)  # fmt: skip
+def test_labels_of_any_front_are_on_no_point_no_interval_and_no_line(spots):
+    n = len(spots)
+    x, y, less, more = (list(v) for v in zip(*spots, strict=True))
+    series = {"name": "s", "x": x, "y": y, "text": [f"batch size {i}, cap 225 W" for i in range(n)],
+              "x_low": [a * b for a, b in zip(x, less, strict=True)],
+              "x_high": [a * b for a, b in zip(x, more, strict=True)],
+              "low": [a * b for a, b in zip(y, less, strict=True)],
+              "high": [a * b for a, b in zip(y, more, strict=True)],
+              "kinds": ["chosen", *["front"] * (n - 1)], "on_front": [True] * n}  # fmt: skip
+    made = figure(drawing(Chart("front", (series,), ("runtime_s", "energy_j"), log=True)))
+    for label in (w for w in words(made) if w[0].startswith("batch")):
+        assert struck(label, made) == 0, label
+
+
+def test_the_front_of_the_demo_has_labels_on_nothing():
+    made = rh.demo(0, jobs=400, method="forest").figure()
+    named = [w for w in words(made) if w[0].endswith(" nodes")]
+    assert named
+    assert [label for label in named if struck(label, made)] == []
+
+
+@pytest.mark.parametrize(("inches", "labels"), [((11, 6), 3), ((6, 4), 2), ((2, 2), 0)])
+def test_a_picture_is_drawn_on_axes_that_are_given_with_the_labels_they_have_room_for(
+    inches, labels
+):
+    (axes, other) = Figure(inches).subplots(2, gridspec_kw={"height_ratios": [1, 1e-3]})
+    drawn = drawing(CHARTS["front"])
+    assert draw_on(axes, drawn) is axes
+    assert axes.get_xlabel() == drawn.x.title
+    assert not other.lines
+    assert sum(text in FRONT["text"] for text, *_ in words(axes.figure)) == labels
+
+
+def test_an_answer_is_plotted_as_displays_of_others_are():
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    runs = rh.table({"nodes": [1, 2, 4], "runtime_s": [9.0, 5.0, 3.0], "power_w": [1.0, 2.0, 4.0]})
+    answer = rh.front(runs, knobs="nodes=1,2,4")
+    axes = Figure().add_subplot()
+    assert answer.plot(ax=axes) is axes
+    new = answer.plot()
+    assert (new.get_xlabel(), new.get_ylabel()) == (axes.get_xlabel(), axes.get_ylabel())
+    pyplot.close(new.figure)
 
 
 def test_cells_lie_where_the_axes_say():

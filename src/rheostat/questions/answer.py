@@ -12,7 +12,10 @@ from rheostat.errors import DataError
 
 if TYPE_CHECKING:
     import polars as pl
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from rheostat.explanation.pictures.drawing import Drawing
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -83,20 +86,46 @@ class Answer(ABC):
 
     def figure(self) -> Figure:
         """The first picture of the report, drawn by matplotlib (extra ``figures``)."""
-        from rheostat.explanation.pictures.draw import drawing
         from rheostat.explanation.pictures.figure import figure
+
+        return figure(self._drawing())
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the first picture on axes, as pandas and scikit-learn do.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where; a new figure of pyplot's by default, which a notebook shows.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes, to be changed further: ``answer.plot().set_title("October")``.
+
+        Raises
+        ------
+        DataError
+            The answer has no picture.
+        """
+        from rheostat._optional import require
+        from rheostat.explanation.pictures.figure import draw_on
+
+        drawn = self._drawing()
+        if ax is None:
+            require("matplotlib", extra="figures")
+            from matplotlib import pyplot
+
+            ax = pyplot.subplots(layout="constrained")[1]
+        return draw_on(ax, drawn)
+
+    def _drawing(self) -> Drawing:
+        from rheostat.explanation.pictures.draw import drawing
 
         charts = [s.chart for s in self.pictures().sections if s.chart is not None]
         if not charts:
             raise DataError(type(self).__name__, ["has no picture: see .table() or .report()"])
-        return figure(drawing(charts[0]))
-
-    def plot(self) -> Figure:
-        """Alias of `figure`, by the name that pandas and others have: a notebook shows it.
-
-        The figure belongs to no window: ``answer.plot().savefig("front.png")`` keeps it.
-        """
-        return self.figure()
+        return drawing(charts[0])
 
     def _repr_html_(self) -> str:
         return self.to_html()

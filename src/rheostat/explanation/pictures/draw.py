@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice, pairwise
 from typing import Any
 
 from rheostat.core.report import Chart
@@ -21,7 +21,7 @@ from rheostat.explanation.pictures.drawing import (
     Numbers,
     Points,
 )
-from rheostat.explanation.pictures.labels import NARROW, WIDE, Label, placed
+from rheostat.explanation.pictures.labels import NARROW, WIDE, Label, Stroke, placed
 
 Series = Mapping[str, Any]
 KINDS = (
@@ -68,16 +68,18 @@ def front(chart: Chart) -> Drawing:
 def _settings(chart: Chart, s: Series, axes: tuple[Axis, Axis]) -> list[Element]:
     known = [i for i, kind in enumerate(s["kinds"]) if kind]
     order = sorted((i for i in known if s["on_front"][i]), key=lambda i: s["x"][i])
-    elements: list[Element] = [
-        LineMark(_pick(s["x"], order), _pick(s["y"], order), dash="dot", width=1.0)
-    ]
+    joined = LineMark(_pick(s["x"], order), _pick(s["y"], order), dash="dot", width=1.0)
+    elements: list[Element] = [joined]
     hover, text = hover_words(chart, s), s["text"]
     named = [i for i in known if len(known) <= FEW or s["kinds"][i] in WEIGHTS]
     wanted = [Label(known.index(i), text[i], WEIGHTS.get(s["kinds"][i], 0.0)) for i in named]
     spots = [_pick(s[k], known) for k in "xy"]
     spots = [(*own, *other) for own, other in zip(spots, _truths(chart), strict=True)]
-    wide, narrow = (dict(zip(known, placed(spots[0], spots[1], wanted, axes, a), strict=False))
-                    for a in (WIDE, NARROW))  # fmt: skip
+    strokes = [*_joined(joined.x, joined.y), *_whiskers(s, known)]
+    wide, narrow = (
+        dict(zip(known, placed(spots[0], spots[1], wanted, axes, area, strokes), strict=False))
+        for area in (WIDE, NARROW)
+    )
     for kind, name, colour, symbol, filled in KINDS:
         rows = [i for i in known if s["kinds"][i] == kind]
         if rows:
@@ -92,6 +94,26 @@ def _settings(chart: Chart, s: Series, axes: tuple[Axis, Axis]) -> list[Element]
                 )
             )  # fmt: skip
     return elements
+
+
+def _joined(x: Sequence[float | None], y: Sequence[float | None]) -> list[Stroke]:
+    """Straight lines between points that follow each other; none to one that is not known."""
+    spots = list(zip(x, y, strict=True))
+    return [((a, b), (c, d)) for (a, b), (c, d) in pairwise(spots)
+            if a is not None and b is not None and c is not None and d is not None]  # fmt: skip
+
+
+def _whiskers(s: Series, rows: Iterable[int]) -> list[Stroke]:
+    """Both intervals of each point, as lines."""
+    strokes: list[Stroke] = []
+    for i in rows:
+        x, y = s["x"][i], s["y"][i]
+        left, right, low, high = (
+            end[i] if (end := s.get(k)) and end[i] is not None else own
+            for k, own in (("x_low", x), ("x_high", x), ("low", y), ("high", y))
+        )
+        strokes += [((left, y), (right, y)), ((x, low), (x, high))]
+    return strokes
 
 
 def _truths(chart: Chart) -> tuple[list[float], list[float]]:
@@ -116,7 +138,10 @@ def scatter(chart: Chart) -> Drawing:
     x, y = ([v for _, s in dots for v in s[key]] for key in "xy")
     every = [(k, t) for k, s in dots for t in s.get("text") or [""] * len(s["x"])]
     labels = [Label(i, t, float(k)) for i, (k, t) in enumerate(every) if t]
-    wide, narrow = (iter(placed(x, y, labels, axes, area)) for area in (WIDE, NARROW))
+    strokes: list[Stroke] = []
+    for s in chart.series:
+        strokes += _joined(s["x"], s["y"]) if s.get("line") else _whiskers(s, range(len(s["x"])))
+    wide, narrow = (iter(placed(x, y, labels, axes, area, strokes)) for area in (WIDE, NARROW))
     elements: list[Element] = []
     for k, s in enumerate(chart.series):
         if s.get("line"):

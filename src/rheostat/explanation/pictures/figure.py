@@ -14,8 +14,9 @@ from __future__ import annotations
 import io
 import re
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,9 +24,9 @@ from typing import TYPE_CHECKING, Any
 from rheostat._optional import require
 from rheostat.core.report import Chart, Report
 from rheostat.errors import DataError
-from rheostat.explanation.pictures.drawing import Drawing
+from rheostat.explanation.pictures.drawing import Drawing, Element, Points
 from rheostat.explanation.pictures.figure_marks import PAGE, PT, SMALL, draw_mark
-from rheostat.explanation.pictures.labels import LETTER
+from rheostat.explanation.pictures.labels import LETTER, NARROW, WIDE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -181,12 +182,49 @@ def figure(drawing: Drawing) -> Figure:
         size = (wide * PT / 72, drawing.height * PT / 72)
         made = Figure(figsize=size, layout="constrained")
         axes = made.add_subplot()
-        _set_axes(axes, drawing)
-        colours = page_colours()
-        for place, mark in enumerate(drawing.elements):
-            draw_mark(axes, mark, colours, place + 2)
+        _put(drawing, axes, drawing.elements)
         _legend(made, axes)
     return made
+
+
+def draw_on(axes: Axes, drawing: Drawing) -> Axes:
+    """The drawing on axes of somebody's own figure, whose size and title stay.
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes
+        Limits, scales, ticks and titles of both axes are set.
+    drawing : Drawing
+        What is drawn.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The same axes.  Labels that have no room on them are left out.
+    """
+    matplotlib = require("matplotlib", extra="figures")
+    with own_style(matplotlib):
+        box = axes.get_window_extent()
+        pixels = [side / axes.figure.dpi * 72 / PT for side in (box.width, box.height)]
+        _put(drawing, axes, [_labels_for(mark, pixels) for mark in drawing.elements])
+        if len(axes.get_legend_handles_labels()[1]) > 1:
+            axes.legend(fontsize=SMALL, frameon=False, handlelength=1.8)
+    return axes
+
+
+def _labels_for(mark: Element, pixels: Sequence[float]) -> Element:
+    """The mark with those labels that a plotting area of this width and height has room for."""
+    if not isinstance(mark, Points) or all(a >= b for a, b in zip(pixels, WIDE, strict=True)):
+        return mark
+    room = all(a >= b for a, b in zip(pixels, NARROW, strict=True))
+    return replace(mark, at=mark.at_narrow if room else ())
+
+
+def _put(drawing: Drawing, axes: Axes, elements: Sequence[Element]) -> None:
+    _set_axes(axes, drawing)
+    colours = page_colours()
+    for place, mark in enumerate(elements):
+        draw_mark(axes, mark, colours, place + 2)
 
 
 def page_colours() -> dict[str, str]:

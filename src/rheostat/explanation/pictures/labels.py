@@ -1,4 +1,4 @@
-"""Where the labels of points stand, so that none covers another label or a point.
+"""Where the labels of points stand, so that none covers a label, a point, an interval or a line.
 
 Greedy: labels take a place in order of their weight, the first of above, below, right, left and the
 corners that is free; where none is, the point goes without, and a table or a hover text has its
@@ -14,12 +14,15 @@ from dataclasses import dataclass
 from rheostat.explanation.pictures.drawing import Axis
 
 Box = tuple[float, float, float, float]
+Spot = tuple[float, float]
+Stroke = tuple[Spot, Spot]
+"""Both ends of a straight line."""
 LETTER, LINE, MARK = 6.4, 14.0, 7.0
 """Pixels: a letter's width, a line's height, half a symbol."""
 SPARE = 30.0
 """Pixels by which a label may stand out beside the axes."""
-FORCED = 3.0
-"""A label of this weight is placed even where no place is free."""
+BESIDE = 2.0
+"""Pixels between a label and a line."""
 SIDES = ("top", "bottom", "right", "left", "top right", "bottom right", "top left", "bottom left")
 WIDE, NARROW = (800.0, 300.0), (330.0, 300.0)
 """The plotting area on a desk and on a telephone, pixels."""
@@ -40,6 +43,7 @@ def placed(
     labels: Sequence[Label],
     axes: tuple[Axis, Axis],
     area: tuple[float, float],
+    strokes: Sequence[Stroke] = (),
 ) -> list[str]:
     """For each point one of `SIDES`, or "" for no label.
 
@@ -53,6 +57,8 @@ def placed(
         What the places are on.
     area : tuple of two float
         Width and height of the plotting area, pixels.
+    strokes : sequence of two places
+        Lines and intervals, which no label may cover either, by their ends in base units.
 
     Returns
     -------
@@ -62,29 +68,37 @@ def placed(
     >>> both = [Label(0, "first", 1.0), Label(1, "second", 2.0)]
     >>> placed([0.5, 0.5], [0.5, 0.53], both, axes, WIDE)
     ['bottom', 'top']
+    >>> placed([0.5], [0.5], both[:1], axes, WIDE, [((0.5, 0.1), (0.5, 0.9))])
+    ['right']
     >>> crowd = [Label(i, "same", 0.0) for i in range(9)]
     >>> placed([0.5] * 9, [0.5] * 9, crowd, axes, WIDE).count("")
     5
     """
-    spots = [
-        (_at(a, axes[0]) * area[0], _at(b, axes[1]) * area[1]) for a, b in zip(x, y, strict=True)
-    ]
+
+    def pixels(spot: Spot) -> Spot:
+        return _at(spot[0], axes[0]) * area[0], _at(spot[1], axes[1]) * area[1]
+
+    spots = [pixels(spot) for spot in zip(x, y, strict=True)]
+    lines = [(pixels(a), pixels(b)) for a, b in strokes]
     sides = [""] * len(spots)
     taken: list[Box] = [(a - MARK, b - MARK, a + MARK, b + MARK) for a, b in spots]
     for label in sorted(labels, key=lambda one: -one.weight):
         boxes = {s: _box(spots[label.point], len(label.text) * LETTER, s) for s in SIDES}
         inside = [s for s, box in boxes.items() if _inside(box, area)]
-        free = [s for s in inside if not any(_meet(boxes[s], other) for other in taken)]
-        if not free and label.weight >= FORCED:
-            free = sorted(inside, key=lambda s: sum(_meet(boxes[s], other) for other in taken))
-        if free:
-            sides[label.point] = free[0]
-            taken.append(boxes[free[0]])
+        free = (
+            s for s in inside
+            if not any(_meet(boxes[s], other) for other in taken)
+            and not any(_crosses(line, boxes[s]) for line in lines)
+        )  # fmt: skip
+        if side := next(free, ""):
+            sides[label.point] = side
+            taken.append(boxes[side])
     return sides
 
 
 def _at(value: float, axis: Axis) -> float:
-    """Part of the way along the axis, 0 to 1."""
+    """Part of the way along the axis, 0 to 1; what lies beyond is at its end."""
+    value = min(max(value, axis.low), axis.high)
     if axis.log:
         value, low, high = math.log(value), math.log(axis.low), math.log(axis.high)
     else:
@@ -109,3 +123,24 @@ def _inside(box: Box, area: tuple[float, float]) -> bool:
 
 def _meet(a: Box, b: Box) -> bool:
     return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+
+
+def _crosses(stroke: Stroke, box: Box) -> bool:
+    """Whether a line comes nearer to a box than it may (Liang and Barsky's clipping).
+
+    >>> _crosses(((0.0, 0.0), (9.0, 9.0)), (4.0, 5.0, 8.0, 6.0))
+    True
+    >>> _crosses(((0.0, 0.0), (9.0, 0.0)), (4.0, 5.0, 8.0, 6.0))
+    False
+    """
+    first, last = 0.0, 1.0
+    for k in range(2):
+        begin, end = stroke[0][k], stroke[1][k]
+        low, high = box[k] - BESIDE - begin, box[k + 2] + BESIDE - begin
+        if begin == end:
+            if low > 0 or high < 0:
+                return False
+            continue
+        one, other = sorted((low / (end - begin), high / (end - begin)))
+        first, last = max(first, one), min(last, other)
+    return first <= last
