@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from inspect import signature
 from types import SimpleNamespace
 
 import pytest
@@ -23,6 +24,7 @@ from rheostat.decision.serving.proxy_messages import (
 from rheostat.decision.serving.request_target import ambiguous_end
 from rheostat.decision.serving.service_order import ServiceOrder
 from rheostat.decision.serving.upstream import Upstream
+from rheostat.questions.serving_proxy import proxy as proxy_command
 
 httpcore = pytest.importorskip("httpcore2", reason="the extra proxy is not installed")
 
@@ -298,6 +300,30 @@ def test_others_have_a_turn_after_so_many_parts_of_a_stream_that_is_all_there(pa
         return counted
 
     assert asyncio.run(run()) == turns
+
+
+def test_a_line_of_a_stream_is_waited_for_up_to_64_kib() -> None:
+    sent = []
+
+    async def send(message):
+        sent.append(len(message["body"]))
+
+    async def run():
+        passing = Passing(send, at_once=False, streamed=True)
+        for length, expected in ((65_535, []), (1, []), (1, [65_537])):
+            await passing._part(b"x" * length)
+            assert sent == expected
+
+    asyncio.run(run())
+
+
+def test_the_proxy_alone_has_the_limits_of_the_command() -> None:
+    asked_of = signature(proxy_command).parameters
+    for made, own, name in ((ServingProxy, "timeout_s", "timeout_s"),
+                            (ServingProxy, "most_bytes", "body_limit_b"),
+                            (DispatchQueue, "most_waiting", "waiting"),
+                            (ServiceOrder, "head_start_s", "head_start_s")):  # fmt: skip
+        assert signature(made).parameters[own].default == asked_of[name].default
 
 
 def test_metrics_are_what_prometheus_reads() -> None:
