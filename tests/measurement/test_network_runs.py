@@ -103,6 +103,8 @@ def test_a_clock_in_seconds_is_refused_and_one_beside_other_telemetry_noted(tmp_
         write_ports(tmp_path / "ports.npz", whole)
         notes = read_network_run(tmp_path).notes
         assert [n.message.split(":")[0] for n in notes] == ([said] if said else [])
+    write_ports(tmp_path / "ports.npz", series([2e-3], np.ones((1, 6, 3, 5))))
+    assert not read_network_run(tmp_path).notes  # one more window would reach the last mark
 
 
 def test_what_of_a_folder_is_not_read_is_said(tmp_path):
