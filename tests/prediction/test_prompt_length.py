@@ -204,12 +204,12 @@ def test_a_conversation_is_told_by_the_answers_before_and_stays_on_one_side():
 
 
 def test_what_is_compiled_ahead_is_all_that_learning_needs():
-    from rheostat.prediction.answer_length import prompt_terms
+    from rheostat.prediction.answer_length import prompt_code, tree_code
     from rheostat.prediction.answer_length.length_learner import compile_ahead
 
     def compiled():
-        return {name: tuple(made.signatures) for name, made in vars(prompt_terms).items()
-                if hasattr(made, "signatures")}  # fmt: skip
+        return {name: tuple(made.signatures) for code in (prompt_code, tree_code)
+                for name, made in vars(code).items() if hasattr(made, "signatures")}  # fmt: skip
 
     compile_ahead()
     ahead = compiled()
@@ -218,8 +218,8 @@ def test_what_is_compiled_ahead_is_all_that_learning_needs():
         learner.observe(f"Schreibe über Straße {i}\n日本", 3.0 + i)
     learner.refit()
     learner.quantiles("x" * 5000, [0.1, 0.5])
-    assert ahead["_counted"]
-    assert ahead["weigh"]
+    learner.model.score_prompts(["say yes"] * 20)
+    assert all(ahead[name] for name in ("counted", "weigh", "added", "_read", "walked"))
     assert compiled() == ahead
 
 

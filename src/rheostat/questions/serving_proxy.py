@@ -36,6 +36,8 @@ IDLE_S, KEPT_S = 2.0, 75
 one from a client, later than clients do: who asks on a connection that is being closed is lost."""
 STEP = "8e-3,20e-6,22e-9,22e-6"
 MOST_PLACES = 100_000
+CHECKED = 8
+"""Requests that did not wait need no score: one in so many gets one, to notice when they change."""
 HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
 
 
@@ -185,8 +187,10 @@ def service_order(
     """The order of requests, by what steps take and what is known of answers."""
     times = StepTimes(*parse_numbers(step_s, 4, "--step"))
     if known is not None:
-        ready(known)  # else the first requests would wait for the compiler
-    return ServiceOrder(policy, head_start_s, LengthLearner(known), times, batch_cap)
+        ready(known)  # else the first request would wait for libraries
+    return ServiceOrder(
+        policy, head_start_s, LengthLearner(known, checked=CHECKED), times, batch_cap
+    )
 
 
 def serving_proxy(

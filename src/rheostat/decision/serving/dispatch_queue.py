@@ -7,10 +7,11 @@ happens, gives the place to the next, and a request that no longer wants one lea
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from time import monotonic
 
+from rheostat.decision.serving.tenant_line import TenantLine
 from rheostat.decision.serving.waiting_line import KeyLine, WaitingLine
 
 
@@ -45,8 +46,12 @@ class DispatchQueue:
         self._line = line or KeyLine()
 
     @asynccontextmanager
-    async def place(self, key: float, tenant: str = "") -> AsyncIterator[int]:
-        """Wait for a place; the number of the server."""
+    async def place(self, key: float | Callable[[], float], tenant: str = "") -> AsyncIterator[int]:
+        """Wait for a place; the number of the server.
+
+        A key that takes time to find may be a function, for lines that know requests by it only
+        while they wait: it is asked where the request has to.
+        """
         future = await self._given(key, tenant)
         server, began, answered = future.result(), monotonic(), False
         try:
@@ -65,12 +70,16 @@ class DispatchQueue:
         now = monotonic()
         return [s for s, until in enumerate(self._resting) if until <= now]
 
-    async def _given(self, key: float, tenant: str = "") -> asyncio.Future[int]:
+    async def _given(
+        self, key: float | Callable[[], float], tenant: str = ""
+    ) -> asyncio.Future[int]:
         at_once = self._free() is not None and not self.waiting
         full = self.waiting >= self.most_waiting or self._line.crowded(tenant, self.most_waiting)
         if full and not at_once:
             raise QueueFullError
         future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        if callable(key):
+            key = 0.0 if at_once and self._may_begin(tenant) else key()
         self._line.push(key, future, tenant)
         self.waiting += 1
         self._next()
@@ -85,6 +94,9 @@ class DispatchQueue:
                 self._leave(future.result())
             raise
         return future
+
+    def _may_begin(self, tenant: str) -> bool:
+        return not isinstance(self._line, TenantLine) or self._line.may_begin(tenant)
 
     def _leave(self, server: int) -> None:
         self.running[server] -= 1

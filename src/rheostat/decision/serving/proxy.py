@@ -15,6 +15,7 @@ import logging
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from time import monotonic
 from typing import Any
 
@@ -212,14 +213,15 @@ class ServingProxy:
             said = f"expected a body without Content-Encoding, got {coding}"
             raise RefusedError(415, "invalid_request_error", said)
         asked, began = parsed(body), monotonic()
-        key = self._key(asked, began)
-        if self.priority and not scope["path"].endswith(MESSAGES):
+        find = partial(self._key, asked, began)
+        key = find() if self.by_cost or self.priority else None  # else only where it has to wait
+        if key is not None and self.priority and not scope["path"].endswith(MESSAGES):
             body = with_priority(body, round(PRIORITY[self.priority] * key))
         tenant = tenant_of(scope["headers"], self.tenant_headers)
         unreachable: set[int] = set()
         while True:
             try:
-                async with self.queue.place(key, tenant) as server:
+                async with self.queue.place(find if key is None else key, tenant) as server:
                     self.counters.waited(monotonic() - began)
                     request = self._request(server, scope, target, body)
                     return await self._asked(server, request, send, asked, began)

@@ -69,7 +69,7 @@ class TenantLine:
 
     def pop(self) -> Future[int] | None:
         """Take the next one out; None where nobody waits who may begin."""
-        able = [t for t, n in self.waiting.items() if n and self._may_begin(t)]
+        able = [t for t, n in self.waiting.items() if n and self.may_begin(t)]
         for tenant in sorted(able, key=lambda t: (self.running[t], self._held_s[t])):
             place = self._lines[tenant].pop()
             if place is not None:  # else all of its clients have just left
@@ -96,7 +96,8 @@ class TenantLine:
         """Whether it fills half of what may wait: the rest is kept for others."""
         return 2 * self.waiting[tenant] >= most_waiting
 
-    def _may_begin(self, tenant: str) -> bool:
+    def may_begin(self, tenant: str) -> bool:
+        """Whether it may hold one more."""
         return self.running[tenant] < self.limits.get(tenant, self.limit)
 
     def _forget(self, tenant: str) -> None:

@@ -49,6 +49,9 @@ class LengthLearner:
         A fitted model to begin with, or None: all prompts are then alike.
     kept
         Answers that are learned from, at most: the newest.
+    checked
+        Of the answers to prompts whose lengths nobody asked for, one in so many is predicted, too,
+        so that a change of the requests is noticed.
 
     Examples
     --------
@@ -65,8 +68,11 @@ class LengthLearner:
     True
     """
 
-    def __init__(self, model: PromptLength | None = None, *, kept: int = KEPT) -> None:
+    def __init__(
+        self, model: PromptLength | None = None, *, kept: int = KEPT, checked: int = 1
+    ) -> None:
         self.model = model
+        self.checked = checked
         self.drifts = 0
         self.answers = 0
         self._kept = kept
@@ -87,6 +93,9 @@ class LengthLearner:
         self._scores[hash(prompt)] = score
         return self.model.quantiles_at([score], levels)[:, 0]
 
+    def _is_known(self, prompt: str) -> bool:
+        return hash(prompt) in self._scores
+
     def _score(self, model: PromptLength, prompt: str) -> float:
         """Of a prompt; it is asked for when a request comes and again when it is answered."""
         known = self._scores.get(hash(prompt))
@@ -97,7 +106,7 @@ class LengthLearner:
         self.answers += 1
         self._keep(prompt, output_tokens)
         self._since += 1
-        if self.model is None:
+        if self.model is None or not (self._is_known(prompt) or self.answers % self.checked == 0):
             return False
         error = self.model.normal_score([output_tokens])[0] - self._score(self.model, prompt)
         self._squares.append(float(error / max(self.model.scatter_, LEAST_SCATTER)) ** 2)
@@ -146,7 +155,7 @@ class LengthLearner:
 
 
 def fitted(answers: Answers, encoder: str = "") -> PromptLength:
-    """A model of these prompts and lengths of answers, which has answered once: it is compiled."""
+    """A model of these prompts and lengths of answers, which has answered once."""
     from rheostat.core.vocabulary import table
     from rheostat.prediction.answer_length.prompt_length import TARGET, PromptLength
 
@@ -209,7 +218,7 @@ def _end_with_parent() -> None:
 
 
 def ready(model: PromptLength) -> PromptLength:
-    """The model, after it has answered once: machine code is loaded, or compiled, by then."""
+    """The model, after it has answered once: what that needs is loaded by then."""
     model.quantiles(["say yes"], [0.5])
     model.normal_score([1.0])
     return model
@@ -222,4 +231,5 @@ def compile_ahead() -> None:
     """
     from rheostat.prediction.answer_length.prompt_length import STACKED
 
-    fitted([(f"say {i}", 2.0 + i % 3) for i in range(STACKED)])
+    model = fitted([(f"say {i}", 2.0 + i % 3) for i in range(STACKED)])
+    model.score_prompts(["say yes"] * STACKED)

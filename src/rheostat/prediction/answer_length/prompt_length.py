@@ -28,11 +28,9 @@ from rheostat.prediction.answer_length.prompt_terms import (
     BUCKETS,
     SIZES,
     TERMS,
-    added,
-    counted,
     counted_terms,
     encoded,
-    weigh,
+    reader,
 )
 from rheostat.prediction.answer_length.score_stack import ScoreStack
 from rheostat.prediction.saved_models.from_file import blames_its_file
@@ -143,13 +141,13 @@ class PromptLength:
         return np.concatenate([self._scored(prompts[i : i + AT_ONCE]) for i in begins])
 
     def _scored(self, prompts: Sequence[str]) -> Array:
-        text = encoded(prompts)
-        slots, values, starts, sizes = counted(*text)
-        weigh(slots, values, starts, self.rarity_)
+        text, read = encoded(prompts), reader(len(prompts))
+        slots, values, starts, sizes = read.counted(*text)
+        read.weigh(slots, values, starts, self.rarity_)
         dense = self._numbers(sizes, self._vectors(prompts))
         of_sizes = dense[:, :SIZES] @ self.weights_[TERMS : TERMS + SIZES]
         of_vector = dense[:, SIZES:] @ self.weights_[TERMS + SIZES :]
-        of_terms = added(slots, values, starts, self.weights_)
+        of_terms = read.added(slots, values, starts, self.weights_)
         groups = np.concatenate([of_terms, of_sizes[:, None], of_vector[:, None]], axis=1)
         if self.stack_ is None:
             return np.asarray(groups.sum(axis=1))
@@ -164,7 +162,7 @@ class PromptLength:
         from scipy.sparse import csr_matrix, hstack
 
         slots, values, starts, sizes = counted_terms(prompts)
-        weigh(slots, values, starts, self.rarity_)
+        reader(len(prompts)).weigh(slots, values, starts, self.rarity_)
         terms = csr_matrix((values, slots, starts), shape=(len(prompts), TERMS))
         return hstack([terms, csr_matrix(self._numbers(sizes, vectors))]).tocsr()
 

@@ -1,6 +1,6 @@
 """Numbers of a prompt: what kind of answer its words ask for, how long one, and what was said.
 
-Read in machine code from the bytes of `prompt_terms.encoded`.  A prompt has
+Read from the bytes of `prompt_terms.encoded`.  A prompt has
 
     for each of `KINDS`    how often a word of the kind stands in it, and whether one begins it
     for each of `UNITS`    the logarithm of the number before such a word: "in 3 short sentences"
@@ -13,12 +13,12 @@ Read in machine code from the bytes of `prompt_terms.encoded`.  A prompt has
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rheostat.core.texts.turns import TURN, turn_lengths
-from rheostat.prediction.answer_length.prompt_terms import FIRST, Bytes, Rows, compiled, word_at
+from rheostat.prediction.answer_length.prompt_terms import FIRST, Bytes, Rows, reader
 
 if TYPE_CHECKING:
     from rheostat.core.outcome import Array
@@ -69,7 +69,7 @@ def numbers(prompts: Sequence[str], data: Bytes, ends: Rows) -> Array:
     [1.0, 2.0, 0.0]
     """
     read = np.zeros((len(prompts), COUNT))
-    _read(data, ends, WORD_TABLE, KIND_TABLE, read)
+    reader(len(prompts)).read(data, ends, read)
     for i, prompt in enumerate(prompts):
         if TURN in prompt:
             read[i, -TURNS:] = _of_turns(turn_lengths(prompt))
@@ -101,57 +101,3 @@ def _tables() -> tuple[Array, Array]:
 WORD_TABLE, KIND_TABLE = _tables()
 FIRST_WORD, NUMBERED, REST = len(KINDS), 2 * len(KINDS), 2 * len(KINDS) + len(UNITS)
 UNITS_KNOWN = len(UNITS)
-
-
-@compiled
-def _number(text: Any, begin: int, end: int) -> float:
-    """The number that stands there alone, -1 for anything else."""
-    value = 0.0
-    for i in range(begin, end):
-        if not 48 <= text[i] <= 57 or end - begin > 6:
-            return -1.0
-        value = 10 * value + text[i] - 48
-    return value
-
-
-@compiled
-def _read_one(text: Any, words: Any, kinds: Any, row: Any) -> None:
-    i, place, stated, stated_at, foreign, line = 0, 0, 0.0, -NEAR - 1, 0, 0
-    for k in range(len(text)):
-        foreign += text[k] > 127
-        line = 0 if text[k] == 10 else line + 1
-    while i < len(text):
-        if text[i] <= 32:
-            i += 1
-            continue
-        value, end = word_at(text, i)
-        at = np.searchsorted(words, value)
-        kind = kinds[at] if at < len(words) and words[at] == value else 1000
-        number = float(-kind) if kind < 0 else _number(text, i, end)
-        if number >= 0:
-            stated, stated_at = number, place
-            row[REST] = max(row[REST], np.log1p(number))
-            if row[REST + 1] == 0:
-                row[REST + 1] = np.log1p(number)
-        elif kind < 1000:
-            row[kind] = min(row[kind] + 1, 5.0)
-            if place == 0:
-                row[FIRST_WORD + kind] = 1.0
-            if kind < UNITS_KNOWN and place - stated_at <= NEAR:
-                row[NUMBERED + kind] = np.log1p(stated)
-        place += 1
-        i = end
-    last = len(text) - 1
-    while last > 0 and text[last] <= 32:
-        last -= 1
-    if len(text) > 0:
-        row[REST + 2] = foreign / len(text)
-        row[REST + 3] = text[last] == 63
-        row[REST + 4] = text[last] == 58
-        row[REST + 5] = np.log1p(line)
-
-
-@compiled
-def _read(data: Any, ends: Any, words: Any, kinds: Any, read: Any) -> None:
-    for i in range(len(read)):
-        _read_one(data[ends[i] : ends[i + 1]], words, kinds, read[i])

@@ -1,0 +1,184 @@
+"""Terms and numbers of a few prompts by NumPy: what `prompt_code` says, but for the terms' order.
+
+Numba's loader alone takes 130 MB, more than all else that a proxy before servers holds.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rheostat.prediction.answer_length.prompt_numbers import (
+    FIRST_WORD,
+    KIND_TABLE,
+    NEAR,
+    NUMBERED,
+    REST,
+    UNITS_KNOWN,
+    WORD_TABLE,
+)
+from rheostat.prediction.answer_length.prompt_terms import (
+    BLOCKS,
+    BUCKETS,
+    FIRST,
+    KIND_OF,
+    OPENING,
+    PAIRED,
+    SIZES,
+    Bytes,
+    Rows,
+)
+
+if TYPE_CHECKING:
+    from rheostat.core.outcome import Array
+
+Hashes = NDArray[np.uint32]
+WORD = re.compile(rb"[a-z0-9_\x80-\xff]+|[^\x00-\x20]")
+PRIME, FOLD, LOW = np.uint32(16777619), np.uint32(15), np.uint32(BUCKETS - 1)
+BLANKS = bytes(range(33))
+KIND_OF_WORD = dict(zip(WORD_TABLE.tolist(), KIND_TABLE.tolist(), strict=True))
+OTHER = 1000
+SHORT = 24
+"""Bytes of words whose numbers are remembered."""
+LATER, SOONER = np.tril_indices(PAIRED, -1)
+
+
+def counted(data: Bytes, ends: Rows) -> tuple[Rows, Array, Rows, Array]:
+    """Slots and counts of the terms, where each prompt's begin and the last end, and sizes."""
+    made = [_counted(data[a:b]) for a, b in pairwise(ends)]
+    slots, counts, sizes = zip(*made, strict=True) if made else ([EMPTY], [EMPTY], [])
+    starts = np.cumsum([0, *map(len, slots[: len(made)])])
+    return (np.concatenate(slots).astype(np.int32), np.concatenate(counts).astype(float), starts,
+            np.array(sizes, float).reshape(-1, SIZES))  # fmt: skip
+
+
+EMPTY = np.empty(0)
+
+
+def weigh(slots: Rows, counts: Array, starts: Rows, rarity: Array) -> None:
+    """Turn counts into (1 + log count) times rarity, each block of a prompt of length 1."""
+    if not len(counts):
+        return
+    logs = [0.0, *map(math.log, range(1, int(counts.max()) + 1))]
+    counts[:] = (1.0 + np.array(logs)[counts.astype(np.int64)]) * rarity[slots]
+    rows = _rows(slots, starts)
+    squares = np.bincount(rows, counts * counts)
+    counts /= np.sqrt(squares + 1e-24)[rows]
+
+
+def added(slots: Rows, values: Array, starts: Rows, weights: Array) -> Array:
+    """Sums over the terms of each prompt of value times weight, by block, (n, BLOCKS)."""
+    prompts = len(starts) - 1
+    sums = np.bincount(_rows(slots, starts), values * weights[slots], prompts * BLOCKS)
+    return np.asarray(sums.reshape(prompts, BLOCKS), float)
+
+
+def _rows(slots: Rows, starts: Rows) -> Rows:
+    """Number of each term's prompt and block; by these they are added up."""
+    prompt = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    return np.asarray(prompt * BLOCKS + slots // BUCKETS)
+
+
+def _counted(text: Bytes) -> tuple[Rows, Rows, list[float]]:
+    """Of one prompt."""
+    found = list(WORD.finditer(text.tobytes()))
+    values = np.array([word_number(m[0]) for m in found], np.uint32)
+    opening = min(len(text), OPENING)
+    lines = np.flatnonzero(text[1:opening] == 10)
+    opening = int(lines[0]) + 1 if len(lines) else opening
+    asked = sum(1 for m in found[:OPENING] if m.start() < opening)
+    sizes = np.bincount(KIND_OF[text], minlength=SIZES).tolist()
+    sizes[:2] = len(text), len(found)
+    both = _mixed(_mixed(np.concatenate([[np.uint32(0)], values[:-1]]), 7), values)
+    words = _slots(np.column_stack([values, both]).ravel())
+    words = np.concatenate([words[:1], words[2:]])  # nothing stands before the first word
+    pieces, within = _pieces(text, opening)
+    slots = np.concatenate([
+        words, 2 * BUCKETS + words[: max(0, 2 * asked - 1)], 4 * BUCKETS + _pairs(values[:asked]),
+        BUCKETS + pieces, 3 * BUCKETS + pieces[:within],
+    ])  # fmt: skip
+    different, counts = np.unique(slots, return_counts=True)
+    return different, counts, sizes
+
+
+def _pairs(values: Hashes) -> Rows:
+    """Slots of the pairs of different words."""
+    heads = np.array(list(dict.fromkeys(values.tolist()))[:PAIRED], np.uint32)
+    pairs = len(heads) * (len(heads) - 1) // 2
+    one, other = heads[LATER[:pairs]], heads[SOONER[:pairs]]
+    return _slots(_mixed(_mixed(np.uint32(0), np.minimum(one, other)), np.maximum(one, other)))
+
+
+def _pieces(text: Bytes, opening: int) -> tuple[Rows, int]:
+    """Slots of runs of 3 to 5 bytes, and how many of them begin in the opening."""
+    padded = np.full(len(text) + 5, 32, np.uint32)
+    padded[1 : len(text) + 1] = np.maximum(text, 32)
+    inner = padded > 32
+    start = np.flatnonzero(inner[1:-3])
+    three = _mixed(_mixed(_mixed(np.uint32(FIRST), padded[start]), padded[start + 1]),
+                   padded[start + 2])  # fmt: skip
+    four = _mixed(three, padded[start + 3])
+    five = _mixed(four, padded[start + 4])
+    there = np.ones((len(start), 3), bool)
+    there[:, 1] = inner[start + 2]
+    there[:, 2] = there[:, 1] & inner[start + 3]
+    within = int(there[start - 1 < opening].sum())
+    return _slots(np.column_stack([three, four, five])[there]), within
+
+
+def _mixed(value: Any, other: Any) -> Any:
+    return (value ^ other) * PRIME
+
+
+def _slots(values: Hashes) -> Rows:
+    return ((values ^ (values >> FOLD)) & LOW).astype(np.int64)
+
+
+def word_number(word: bytes) -> int:
+    """A word as a number; long ones are not remembered."""
+    return _remembered(word) if len(word) <= SHORT else _hashed(word)
+
+
+def _hashed(word: bytes) -> int:
+    value = FIRST
+    for byte in word:
+        value = ((value ^ byte) * 16777619) & 0xFFFFFFFF
+    return value
+
+
+_remembered = lru_cache(maxsize=2**14)(_hashed)
+
+
+def read(data: Bytes, ends: Rows, rows: Array) -> None:
+    """Fill in the numbers of each prompt, (n, COUNT), that are not of its conversation."""
+    for a, b, row in zip(ends[:-1], ends[1:], rows, strict=True):
+        if a < b:
+            _read(data[a:b].tobytes(), row)
+
+
+def _read(text: bytes, row: Array) -> None:
+    numbers: list[float] = []
+    stated_at = -NEAR - 1
+    for place, word in enumerate(WORD.findall(text)):
+        kind = KIND_OF_WORD.get(word_number(word), OTHER)
+        if kind < 0 or (len(word) <= 6 and word.isdigit()):
+            numbers.append(float(-kind if kind < 0 else int(word)))
+            stated_at = place
+        elif kind < OTHER:
+            row[kind] = min(float(row[kind]) + 1, 5.0)
+            if place == 0:
+                row[FIRST_WORD + kind] = 1.0
+            if kind < UNITS_KNOWN and place - stated_at <= NEAR:
+                row[NUMBERED + kind] = math.log1p(numbers[-1])
+    row[REST] = math.log1p(max(numbers, default=0.0))
+    row[REST + 1] = math.log1p(next(filter(None, numbers), 0.0))
+    said = text.rstrip(BLANKS) or text[:1]
+    row[REST + 2] = 0.0 if text.isascii() else sum(byte > 127 for byte in text) / len(text)
+    row[REST + 3 : REST + 5] = said[-1:] == b"?", said[-1:] == b":"
+    row[REST + 5] = math.log1p(len(text) - 1 - text.rfind(b"\n"))
