@@ -154,3 +154,12 @@ def test_what_compiles_works_where_nothing_can_be_written(call, compiles, tmp_pa
     assert done.stderr.count("machine code cannot be kept") == compiles
     assert ("Read-only file system" in done.stderr) == compiles
     assert "Traceback" not in done.stderr
+
+
+def test_a_variable_that_numba_does_not_understand_is_one_line():
+    code = "import rheostat.cli as c; c._keep_to_one_line(); import rheostat.simulation.engine.jit"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "NUMBA_NUM_THREADS": "many"},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stderr.count("NUMBA_NUM_THREADS") == done.stderr.count("\n") == 1

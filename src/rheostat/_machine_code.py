@@ -14,14 +14,13 @@ import logging
 import os
 import shutil
 import time
+import warnings
 from collections.abc import Callable, Iterable
 from functools import cache
 from multiprocessing import parent_process
 from pathlib import Path
 from typing import Any
 
-import numba
-from numba.core.caching import IndexDataCacheFile
 from platformdirs import user_cache_path
 
 from rheostat.core.storage.private_folder import private_folder
@@ -29,10 +28,26 @@ from rheostat.core.storage.private_folder import private_folder
 LOG = logging.getLogger("rheostat.compile")
 """One message of level INFO for each function that is compiled because no machine code is kept; one
 of level WARNING where none can be."""
+
+
+def _loaded() -> Any:
+    """Numba; what it does not understand of the environment is one line, not its traceback."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.filterwarnings("always", "Environment variable", RuntimeWarning)
+        import numba
+
+        config: Any = numba.config
+        # A .numba_config.yaml in the working folder, which others may have written, steers no
+        # compiler.
+        config._config_fname = ""
+        config._env_reloader.update(force=True)  # and says again what it said when imported
+    for told in dict.fromkeys(str(one.message).partition("\n")[0] for one in said):
+        LOG.warning("%s", told)
+    return numba
+
+
+numba = _loaded()
 _CONFIG: Any = numba.config
-# A .numba_config.yaml in the working folder, which others may have written, steers no compiler.
-_CONFIG._config_fname = ""
-_CONFIG.reload_config()
 
 
 def code_folder(name: str, sources: Iterable[Path]) -> str:
@@ -114,6 +129,8 @@ def _keep_by_contents(kept_code: Any, function: Callable[..., Any], folder: str)
     Numba's own key is the path and the time of the source file: each checkout, and each
     installation of one release, would compile for four minutes what another had made.
     """
+    from numba.core.caching import IndexDataCacheFile
+
     place = Path(folder) / function.__module__
     place.mkdir(exist_ok=True)
     kept_code._cache_path = str(place)

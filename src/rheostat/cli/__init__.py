@@ -12,6 +12,7 @@ import gc
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -24,6 +25,7 @@ LONGEST = 4000
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and leave with its exit code."""
     _open_streams()
+    _keep_to_one_line()
     signal.signal(signal.SIGINT, _leave)  # while the commands load there is nothing to undo
     atexit.register(_leave_interrupted)  # registered first, so called last
     import rheostat.cli.app  # noqa: F401
@@ -43,6 +45,11 @@ def _open_streams() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115
+
+
+def _keep_to_one_line() -> None:
+    """What numba does not understand of the environment `rheostat._machine_code` says."""
+    warnings.filterwarnings("ignore", "Environment variable 'NUMBA_", RuntimeWarning)
 
 
 def _leave(*_: Any) -> None:
