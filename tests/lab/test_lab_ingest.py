@@ -3,19 +3,59 @@
 from __future__ import annotations
 
 import shutil
+import threading
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from rheostat.measurement.job_logs.job_store import JobStore
+from rheostat.measurement.job_logs.node_sharing import nodes_of
 from rheostat.measurement.read import read
 from rheostat.questions.site.ingest import ingest
 
 pytestmark = [pytest.mark.slow, pytest.mark.slurm, pytest.mark.xdist_group("slurm")]
 NODE_W = {"cfd": 180 + 64 * 5.0, "md": 180 + 64 * 7.0}
+METER_STEP_S = 0.25
+
+
+class Meters:
+    """What the lab's power meters say of each node, written down whenever they say it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.said: dict[str, dict[float, float]] = {f.name: {} for f in folder.iterdir()}
+        self._folder, self._ended = folder, threading.Event()
+        self._thread = threading.Thread(target=self._listen, daemon=True)
+        self._thread.start()
+
+    def _listen(self) -> None:
+        while not self._ended.wait(0.1):
+            for node, said in self.said.items():
+                words = (self._folder / node / "energy").read_text().split()
+                if len(words) == 4:  # else it is being written
+                    said[int(words[2]) / 1e6] = float(words[0])
+
+    def stop(self) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def counted(self, node: str, begin_s: float, end_s: float) -> tuple[float, float]:
+        """Joules of that time, and by how many seconds a reading within it came late."""
+        at, energy_j = (np.array(list(f(self.said[node]))) for f in (dict.keys, dict.values))
+        used_j = np.diff(np.interp([begin_s, end_s], at, energy_j))[0]
+        within = at[(at > begin_s - 2) & (at < end_s + 2)]
+        return used_j, max(0.0, np.diff(within).max() - 2 * METER_STEP_S)
 
 
 @pytest.fixture(scope="module")
-def store(lab, tmp_path_factory):
+def meters(lab):
+    made = Meters(lab.folder / "counters")
+    yield made
+    made.stop()
+
+
+@pytest.fixture(scope="module")
+def store(lab, meters, tmp_path_factory):
     """The jobs of two users, read while they run and at the end."""
     folder = tmp_path_factory.mktemp("site") / "jobs"
     with pytest.MonkeyPatch.context() as patch:
@@ -45,14 +85,19 @@ def test_jobs_are_there_once_with_their_last_state(store):
     assert set(frame["user"]) == {"alice", "bob"}
 
 
-def test_energy_follows_the_law_of_the_application_and_is_counted_once(store):
+def test_energy_is_what_the_meters_counted_once(store, meters):
+    """Slurm asks them once a second and at both ends, later by as much as they themselves are."""
     jobs = read(store[0])
     alone = jobs.frame.filter(~jobs.frame["shared"] & jobs.frame["energy_j"].is_not_null())
     whole = alone.filter(alone["nodes_alloc"] * 64 == alone["cores_alloc"])
     assert whole.height == 3
     for row in whole.rows(named=True):
-        law = NODE_W[row["app"]] * row["nodes_alloc"] * row["runtime_s"]
-        assert row["energy_j"] == pytest.approx(law, rel=0.35), row  # sampled once a second
+        end_s = row["start_s"] + row["runtime_s"]
+        said = [meters.counted(n, row["start_s"], end_s) for n in nodes_of(row["node_list"])]
+        counted_j, late_s = sum(j for j, _ in said), max(late for _, late in said)
+        law_w = NODE_W[row["app"]] * row["nodes_alloc"]
+        off = 0.35 * law_w * row["runtime_s"] + 2 * late_s * law_w
+        assert row["energy_j"] == pytest.approx(counted_j, abs=off), (row, late_s)
 
 
 def test_several_nodes_of_a_batch_script_without_steps_have_no_energy(store):
