@@ -144,6 +144,14 @@ def test_a_table_alone_is_a_run_in_its_own_unit(tmp_path, text):
     assert read_network_run(table).name == "iterations"
 
 
+def test_a_run_of_more_applications_than_are_looked_at_is_refused(tmp_path, monkeypatch):
+    table = written(tmp_path / "iterations.csv", "app,runtime_s\na,1\nb,1\nb,2\n")
+    monkeypatch.setattr("rheostat.measurement.network.folder.MOST_APPS", 2)
+    assert len(read_network_run(table).applications) == 2
+    monkeypatch.setattr("rheostat.measurement.network.folder.MOST_APPS", 1)
+    refused(lambda: read_network_run(table), "expected at most 1 applications, got 2")
+
+
 def test_what_a_table_lacks_is_said(tmp_path):
     def table(text):
         return lambda: read_network_run(written(tmp_path / "iterations.csv", text))

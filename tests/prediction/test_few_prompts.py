@@ -17,7 +17,7 @@ from rheostat.prediction.answer_length import (
     few_prompts,
     length_learner,
     prompt_code,
-    prompt_terms,
+    prompt_reader,
     tree_code,
 )
 from rheostat.prediction.answer_length.prompt_numbers import COUNT
@@ -63,7 +63,7 @@ def fitted():
 def test_scores_are_the_same_either_way(monkeypatch):
     prompts = [*EVERY, "write word1 word7 in 5 lines"]
     few = fitted().score_prompts(prompts)
-    for module in (prompt_terms, boosted_trees):
+    for module in (prompt_reader, boosted_trees):
         monkeypatch.setattr(module, "FEW", 0)
     np.testing.assert_allclose(fitted().score_prompts(prompts), few, rtol=0, atol=1e-12)
     nodes, roots = fitted().stack_.trees_.nodes_, fitted().stack_.trees_.roots_

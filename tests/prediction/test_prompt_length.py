@@ -16,7 +16,8 @@ from rheostat.core.texts.turns import TURN, opening
 from rheostat.errors import DataError
 from rheostat.prediction.answer_length.length_learner import LengthLearner
 from rheostat.prediction.answer_length.prompt_length import PENALTY, STACKED, PromptLength, _ridge
-from rheostat.prediction.answer_length.prompt_terms import BLOCKS, BUCKETS, terms
+from rheostat.prediction.answer_length.prompt_reader import terms
+from rheostat.prediction.answer_length.prompt_terms import BLOCKS, BUCKETS
 from rheostat.recipes.pars import divided, evaluated, label_noise, scores
 
 KINDS = {"Essay on": 400, "List three kinds of": 60, "Say yes or no about": 2}

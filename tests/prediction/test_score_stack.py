@@ -12,7 +12,8 @@ from rheostat.core.texts.turns import TURN
 from rheostat.prediction.answer_length import score_stack
 from rheostat.prediction.answer_length.boosted_trees import BoostedTrees
 from rheostat.prediction.answer_length.pair_network import FILTER, MARGIN, PairNetwork, pair_slopes
-from rheostat.prediction.answer_length.prompt_numbers import KINDS, REST, UNITS, numbers
+from rheostat.prediction.answer_length.prompt_numbers import KINDS, REST, UNITS
+from rheostat.prediction.answer_length.prompt_reader import numbers
 from rheostat.prediction.answer_length.prompt_terms import encoded
 from rheostat.prediction.answer_length.score_stack import FARTHEST, ScoreStack
 

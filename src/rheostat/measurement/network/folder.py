@@ -39,6 +39,8 @@ ENDED_EARLY = 3
 """An application ended, rather than was cut off with the run, if the run went on for so many of its
 iterations."""
 
+MOST_APPS = 1000
+"""Applications of a run: to look at each takes milliseconds, to forecast it a second."""
 OTHER_UNIT = 100.0
 """Times that telemetry goes on after the last mark, from which the two may differ in their unit."""
 
@@ -99,9 +101,12 @@ class NetworkRun:
         Raises
         ------
         DataError
-            An iteration ended no later than the one before it, or iterations take less than a
-            nanosecond: the clock has another unit.
+            There are more than `MOST_APPS` applications, an iteration ended no later than the one
+            before it, or iterations take less than a nanosecond: the clock has another unit.
         """
+        if (count := len(self.applications)) > MOST_APPS:
+            said = f"expected at most {MOST_APPS:,} applications, got {count:,}: leave some out"
+            raise DataError(self.name, [said])
         notes, problems = [*self._without_telemetry()], []
         for app in self.applications:
             stretches = self._stretches(app)

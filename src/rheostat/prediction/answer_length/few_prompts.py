@@ -87,14 +87,14 @@ def _rows(slots: Rows, starts: Rows) -> Rows:
 
 def _counted(text: Bytes) -> tuple[Rows, Rows, list[float]]:
     """Of one prompt."""
-    found = list(WORD.finditer(text.tobytes()))
-    values = np.array([word_number(m[0]) for m in found], np.uint32)
+    matches = list(WORD.finditer(text.tobytes()))
+    values = np.array([word_number(m[0]) for m in matches], np.uint32)
     opening = min(len(text), OPENING)
     lines = np.flatnonzero(text[1:opening] == 10)
     opening = int(lines[0]) + 1 if len(lines) else opening
-    asked = sum(1 for m in found[:OPENING] if m.start() < opening)
+    asked = sum(1 for m in matches[:OPENING] if m.start() < opening)
     sizes = np.bincount(KIND_OF[text], minlength=SIZES).tolist()
-    sizes[:2] = len(text), len(found)
+    sizes[:2] = len(text), len(matches)
     both = _mixed(_mixed(np.concatenate([[np.uint32(0)], values[:-1]]), 7), values)
     words = _slots(np.column_stack([values, both]).ravel())
     words = np.concatenate([words[:1], words[2:]])  # nothing stands before the first word

@@ -22,15 +22,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from rheostat.core.texts.turns import opening, question
 from rheostat.errors import DataError, ModelFileError, NotFitted
-from rheostat.prediction.answer_length.prompt_numbers import numbers
+from rheostat.prediction.answer_length.prompt_reader import counted_terms, numbers, reader
 from rheostat.prediction.answer_length.prompt_terms import (
     BLOCKS,
     BUCKETS,
     SIZES,
     TERMS,
-    counted_terms,
     encoded,
-    reader,
 )
 from rheostat.prediction.answer_length.score_stack import ScoreStack
 from rheostat.prediction.saved_models.from_file import blames_its_file

@@ -12,13 +12,11 @@ Read from the bytes of `prompt_terms.encoded`.  A prompt has
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rheostat.core.texts.turns import TURN, turn_lengths
-from rheostat.prediction.answer_length.prompt_terms import FIRST, Bytes, Rows, reader
+from rheostat.prediction.answer_length.prompt_terms import FIRST
 
 if TYPE_CHECKING:
     from rheostat.core.outcome import Array
@@ -57,30 +55,6 @@ SPELLED = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine
 NEAR = 3  # words that a number may stand before its unit
 OTHERS, TURNS = 6, 5
 COUNT = 2 * len(KINDS) + len(UNITS) + OTHERS + TURNS
-
-
-def numbers(prompts: Sequence[str], data: Bytes, ends: Rows) -> Array:
-    """Numbers of each prompt, (n, COUNT); ``data`` and ``ends`` are what `encoded` made of them.
-
-    >>> from rheostat.prediction.answer_length.prompt_terms import encoded
-    >>> prompts = ["Write 3 short sentences, only 3"]
-    >>> by_name = dict(zip(KINDS, numbers(prompts, *encoded(prompts))[0]))
-    >>> [float(by_name[kind]) for kind in ("sentences", "short", "code")]
-    [1.0, 2.0, 0.0]
-    """
-    read = np.zeros((len(prompts), COUNT))
-    reader(len(prompts)).read(data, ends, read)
-    for i, prompt in enumerate(prompts):
-        if TURN in prompt:
-            read[i, -TURNS:] = _of_turns(turn_lengths(prompt))
-    return read
-
-
-def _of_turns(lengths: Sequence[int]) -> tuple[float, ...]:
-    answers = lengths[1::2] or [0]
-    asked = lengths[-2] if len(lengths) > 1 else lengths[0]
-    logs = np.log1p([answers[-1], sum(answers) / len(answers), asked, sum(lengths)])
-    return (float(len(lengths)), *logs.tolist())
 
 
 def _hashed(word: str) -> int:

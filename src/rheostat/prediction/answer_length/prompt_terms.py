@@ -1,4 +1,4 @@
-"""Terms of a prompt: hashed words and pieces of words, counted.
+"""Terms of a prompt: hashed words and pieces of words.
 
 A prompt's bytes are read once as UTF-8 in lower case.  A word is a run of letters, digits and
 bytes above 127; any other visible byte is a word of its own.  Terms come in `BLOCKS` groups:
@@ -7,26 +7,16 @@ bytes above 127; any other visible byte is a word of its own.  Terms come in `BL
     2, 3  the same of the opening           4  pairs of different words of the opening
 
 The opening is the first line, up to `OPENING` bytes: it mostly says what is asked.
-Many prompts are read in machine code, few by NumPy, with the same result: what answers one
-request at a time needs no compiler, which alone is 130 MB of memory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rheostat.core.texts.turns import question
-
-if TYPE_CHECKING:
-    from types import ModuleType
-
-    from scipy.sparse import csr_matrix
-
-    from rheostat.core.outcome import Array
 
 BLOCKS, BUCKETS = 5, 2**17
 TERMS = BLOCKS * BUCKETS
@@ -43,38 +33,6 @@ for _kind, _bytes in ((2, b"\n"), (3, b"?"), (4, b"."), (5, b","), (6, b"0123456
     KIND_OF[list(_bytes)] = _kind
 Bytes = NDArray[np.uint8]
 Rows = NDArray[np.int64]
-FEW = 8
-"""Prompts at once that are read without machine code."""
-
-
-def reader(prompts: int) -> ModuleType:
-    """What reads so many prompts: its ``counted``, ``weigh``, ``added`` and ``read``."""
-    if prompts <= FEW:
-        from rheostat.prediction.answer_length import few_prompts
-
-        return few_prompts
-    from rheostat.prediction.answer_length import prompt_code
-
-    return prompt_code
-
-
-def terms(prompts: Sequence[str]) -> tuple[csr_matrix, Array]:
-    """How often each term occurs, (n, TERMS), and sizes of the prompts, (n, SIZES).
-
-    >>> counts, sizes = terms(["Say yes, yes"])
-    >>> int(counts.max()), sizes[0, :2].tolist()
-    (2, [12.0, 4.0])
-    """
-    from scipy.sparse import csr_matrix
-
-    slots, counts, starts, sizes = counted_terms(prompts)
-    return csr_matrix((counts, slots, starts), shape=(len(prompts), TERMS)), sizes
-
-
-def counted_terms(prompts: Sequence[str]) -> tuple[Rows, Array, Rows, Array]:
-    """Slots and counts of the terms, where each prompt's begin and the last end, and sizes."""
-    made: tuple[Rows, Array, Rows, Array] = reader(len(prompts)).counted(*encoded(prompts))
-    return made
 
 
 def seen_characters(prompts: Sequence[str]) -> Rows:

@@ -11,8 +11,6 @@ from rheostat.questions.parse import Names, parse_names
 from rheostat.recipes.smart import LEAST
 
 Run = NetworkRun | Path | str
-MOST_APPS = 1000
-"""Applications that are asked about where none is named: each takes a second of CPU time."""
 
 
 def opened(run: Run) -> NetworkRun:
@@ -29,19 +27,13 @@ def applications(run: NetworkRun, wanted: Names) -> list[str]:
     known, asked = list(run.applications), parse_names(wanted)
     if odd := [a for a in asked if a not in known]:
         raise DataError("--app", [f"expected {', '.join(known)}, got {a}" for a in odd])
-    if asked:
-        return list(dict.fromkeys(asked))
-    if len(known) > MOST_APPS:
-        said = (
-            f"expected at most {MOST_APPS:,} applications, got {len(known):,}: name some by --app"
-        )
-        raise DataError(run.name, [said])
-    counts = {a: len(run.iteration_s(a)) for a in known}
-    if not (long := [a for a, count in counts.items() if count >= LEAST]):
-        named = ", ".join(f"{a} with {count}" for a, count in counts.items())
+    long = [a for a in known if len(run.iteration_s(a)) >= LEAST]
+    if not (apps := list(dict.fromkeys(asked or long))):
+        counts = ", ".join(f"{a} with {len(run.iteration_s(a))}" for a in known)
         raise DataError(run.name, [
-            f"expected an application of {LEAST} iterations or more, got {named}"])  # fmt: skip
-    for app in known:
-        if app not in long:
-            listener.line(f"{app} is left out: expected {LEAST} iterations, got {counts[app]}")
-    return long
+            f"expected an application of {LEAST} iterations or more, got {counts}"])  # fmt: skip
+    for app in () if asked else (a for a in known if a not in long):
+        listener.line(
+            f"{app} is left out: expected {LEAST} iterations, got {len(run.iteration_s(app))}"
+        )
+    return apps
