@@ -336,6 +336,8 @@ def test_metrics_are_what_prometheus_reads() -> None:
                  'rheostat_proxy_wait_seconds_bucket{le="100"} 1',
                  'rheostat_proxy_wait_seconds_bucket{le="+Inf"} 1',
                  "rheostat_proxy_wait_seconds_count 1", "rheostat_proxy_waiting 0",
+                 "rheostat_proxy_first_part_seconds_count 1",
+                 "rheostat_proxy_answer_seconds_count 1",
                  "rheostat_proxy_running 0", "rheostat_proxy_answers_learned_total 1",
                  "rheostat_proxy_drifts_total 0",
                  "# TYPE rheostat_proxy_waiting gauge"):  # fmt: skip

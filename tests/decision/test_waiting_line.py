@@ -124,6 +124,17 @@ def test_an_answer_that_was_late_uses_up_what_may_be_late(took_s, first):
     assert places[0] not in line._cost_due
 
 
+@pytest.mark.parametrize(("first", "given_up"), [(1.0, True), (100.0, False)])
+def test_only_those_that_cost_most_of_all_that_came_are_given_up(first, given_up):
+    """Of 8, 6 and 1 s only two can be in time; 8 s stay if another one cost more, the first too."""
+    clock = [0.0]
+    line = BoundLine(1, 1, 10.0, clock=lambda: clock[0])
+    filled(line, clock, [first], [0.0])
+    line.ended(line.pop(), first, answered=True)
+    places = filled(line, clock, [8.0, 6.0, 1.0], [0.0] * 3)
+    assert places.index(line.pop()) == (2 if given_up else 0)
+
+
 def test_places_are_held_longer_than_costs_say_and_the_line_learns_it():
     clock = [0.0]
     line = BoundLine(1, 1, 10.0, clock=lambda: clock[0])

@@ -195,6 +195,54 @@ def exchange(functions) -> None:
         function.__code__ = code
 
 
+JUDGED = """
+import sys
+from pathlib import Path
+folder = Path.cwd()
+sys.path[:0] = [{tools!r}, str(folder)]
+import pytest
+from changes import changes
+from inplace import Judge
+
+names = ["test_a.py::test_odd", "test_a.py::test_double", "test_a.py::test_sign"]
+judge = Judge(folder, changes(folder / "a.py", folder), lambda change: [(names, 1.0)],
+              lambda usual_s: 20, lambda c, code, n, by: print("judged", c.ident, code, by))
+print(pytest.main(["-q", "-s", "-p", "no:cacheprovider", *names], plugins=[judge]))
+"""
+TESTS = """
+import os
+from a import double, sign
+
+HERE = os.getpid()
+
+def test_odd():
+    assert os.getpid() == HERE  # never so in a child
+
+def test_double():
+    assert double(3) == 6
+
+def test_sign():
+    assert [sign(x) for x in (-2, 2)] == [-1, 1]
+"""
+
+
+def test_a_change_is_killed_by_a_test_that_passes_without_it(tmp_path) -> None:
+    source = "def double(x):\n    return x + x\n\n\ndef sign(x):\n    return 1 if x > 0 else -1\n"
+    (tmp_path / "a.py").write_text(source)
+    (tmp_path / "test_a.py").write_text(TESTS)
+    run = subprocess.run([sys.executable, "-c", JUDGED.format(tools=str(FOLDER))], cwd=tmp_path,
+                         env=os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+                         capture_output=True, text=True, check=True)  # fmt: skip
+    judged = [x[len("judged a.py::") :] for x in run.stdout.splitlines() if x.startswith("judged")]
+    double, sign = "1 test_a.py::test_double", "1 test_a.py::test_sign"
+    assert judged == [f"double::return::return x + x -> return None {double}",
+                      f"double::arithmetic::+ -> - {double}",
+                      f"sign::return::return 1 if x > 0 else -1 -> return None {sign}",
+                      f"sign::number::1 -> 2 {sign}", "sign::compare::> -> >= 0 ",
+                      "sign::number::0 -> 1 0 ", f"sign::number::1 -> 2 #2 {sign}"]  # fmt: skip
+    assert (tmp_path / "a.py").read_text() == source
+
+
 WAITS = """
 import os, sys, time
 sys.path.insert(0, {folder!r})

@@ -125,6 +125,7 @@ class Judge:
         self.allowed_s, self.write = allowed_s, write
         self.sound: set[str] = set()
         """Tests that pass here without a change, after those that come before them."""
+        self.unsound: set[str] = set()
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Each change, in order."""
@@ -141,7 +142,7 @@ class Judge:
     def _judge(self, change: Change, functions: Functions) -> None:
         number, code, by = 0, 0, ""
         for part, usual_s in self.parts(change):
-            names = [name for name in part if name in self.items]
+            names = [name for name in part if name in self.items and name not in self.unsound]
             number += len(names)
             code, by = self._result(names, functions, usual_s)
             if code:
@@ -158,6 +159,7 @@ class Judge:
             if self._in_child(before, [], usual_s)[0] == 0:
                 self.sound.add(by)
                 return code, by
+            self.unsound.add(by)
             names = [name for name in names if name != by]
 
     def _in_child(self, names: list[str], functions: Functions, usual_s: float) -> tuple[int, str]:
