@@ -347,17 +347,18 @@ def test_the_share_over_the_limit_is_that_of_the_draws_with_what_they_cannot_sho
 
 
 def test_a_log_promises_no_more_than_its_applications_can_show():
-    """Conformal risk control with applications as units: one of k + 1 may miss in all its jobs."""
+    """Of k + 1 applications one may miss in all its jobs, and the limit expects a fifth of it to."""
 
     class Told(Spread):
         identification_ = SimpleNamespace(by="trial")
 
     jobs = table({"job_id": [1, 2, 3, 4], "nodes": [8] * 4, "app": ["a", "a", "a", "b"]})
     fewer, knob = Weighted({"power_w": 1}), Knob("nodes", [4, 8])
-    limits = (MaxSlowdown(2, "requested"), MaxSlowdown(3, "requested", 0.5, "energy_j"))
+    limits = (MaxSlowdown(2, "requested", 0.8), MaxSlowdown(3, "requested", 0.8, "energy_j"))
     found = decide(jobs, Told(), knob, fewer, limits)
     k = 4**2 / (3**2 + 1**2)
-    assert found.over_limit == (0.0, 0.0, pytest.approx((k / 65 + 1) / (k + 1)))
+    expected, most = 0.2 / (k + 1), (k / 65 + 1) / (k + 1)
+    assert found.over_limit == (pytest.approx(expected), 0.0, pytest.approx(most))
     assert found.more_energy == found.over_limit
     assert decide(jobs, Spread(), knob, fewer, limits).more_energy[2] == pytest.approx(1 / 65)
     assert decide(jobs, Told(), knob, fewer, limits[0]).more_energy is None

@@ -1,9 +1,12 @@
 """What the runs beside a trial's job say of it takes noise off, and adds no bias."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from rheostat.prediction.effects.neighbours import beside
+from rheostat.prediction.effects.weighed_rows import less_neighbours, unlike_turned
 
 
 def runs(seed, again, effect=-0.7, n=4000):
@@ -76,3 +79,21 @@ def test_what_neighbours_say_is_a_line_of_each_class_of_their_distance():
     assert (surer[~turned] == 1).all()
     few, _ = beside(q[:31], betrayed[:31], np.zeros(31, int), np.arange(31) == 5)
     assert not few.any()  # thirty that ran as asked, in nine classes
+
+
+def test_a_turned_job_is_one_of_its_application_however_well_its_neighbours_tell_its_problem():
+    """Jobs differ in what a setting does to them, by .2 of an exponent where nodes gain nothing."""
+    y, moved, cell, turned = runs(1, again=0.9)
+    run, zero = np.where(turned, moved, 0.0)[:, None], np.zeros(len(y), dtype=int)
+    rows = SimpleNamespace(app=zero, cell=cell, turned=turned, log_run=run, log_asked=0 * run)
+    hierarchy = SimpleNamespace(weights=np.full((1, 2, 1), 1.0), noise=np.full(2, 0.7))
+    flat = np.column_stack([run, y])
+    own = unlike_turned(hierarchy, rows, run, -1.0)
+    assert own == pytest.approx(0.2 * np.abs(moved))
+    assert unlike_turned(hierarchy, rows, 0 * run, -1.0) == pytest.approx(0.06 * np.abs(moved))
+    one = np.ones_like(flat)
+    alone = less_neighbours(one, flat, hierarchy, rows, 1, 0 * own)[:, 0]
+    weight = less_neighbours(one, flat, hierarchy, rows, 1, own)[:, 0]
+    assert 0.7**2 / weight**2 == pytest.approx(0.7**2 / alone**2 + own**2)
+    assert alone[turned].max() > 5
+    assert weight[turned].max() < 0.7 / (0.2 * 1.4)

@@ -247,7 +247,7 @@ def decide(
         left_out[IMPOSSIBLE],
         {r: left_out[r] for r in (*REASONS, MORE) if r != IMPOSSIBLE and left_out[r]},
         *(
-            _missed(chosen.over.get(q), level, owners, by_users=by_users)
+            _missed(chosen.over.get(q), level, owners, _doubt(limits, q) if by_users else None)
             for q in ("runtime_s", "energy_j")
         ),
     )
@@ -286,27 +286,34 @@ def _total(chosen: BatchChoice, quantity: str, level: float, owners: Codes) -> C
     return Change(float(before.mean()), float(after.mean()), change)
 
 
+def _doubt(limits: Sequence[Any], quantity: str) -> float:
+    """How often a job may miss the limits of a quantity that are relative, as the limits say."""
+    relative = [c for c in limits if hasattr(c, "factor") and c.quantity == quantity]
+    return max((1 - c.confidence for c in relative), default=0.0)
+
+
 def _missed(
-    parts: tuple[Array, Array] | None, level: float, owners: Codes, *, by_users: bool
+    parts: tuple[Array, Array] | None, level: float, owners: Codes, doubt: float | None
 ) -> tuple[float, float, float] | None:
     """Share of the advised jobs that miss a limit, its interval as that of a total.
 
     What d draws never showed may still happen once in d + 1: the upper end is never less.  Where a
     log tells the effect, the forecast errs by application, and k applications promise no more than
     conformal risk control of k units does [Angelopoulos2024]_: one of k + 1 may miss in all its
-    jobs.  k counts them by their jobs (Kish), since few may carry the advice.
+    jobs.  Of that one the share ``doubt`` is expected to.  k counts applications by their jobs
+    (Kish), since few may carry the advice.
     """
     if parts is None or not parts[1].any():
         return None
     over, advised = (p.sum(axis=1) for p in parts)
     low, high = np.quantile(_ratios(parts, owners), [(1 - level) / 2, (1 + level) / 2])
-    units = [float(len(over))]
-    if by_users:
+    mean, d = float(over.mean() / advised.mean()), len(over)
+    high = (d * high + 1) / (d + 1)
+    if doubt is not None:
         jobs = np.bincount(owners[:, 0], parts[1].mean(axis=0), minlength=1)
-        units.append(float(jobs.sum() ** 2 / (jobs**2).sum()))
-    for k in units:
-        high = (k * high + 1) / (k + 1)
-    return float(over.mean() / advised.mean()), float(low), float(high)
+        k = float(jobs.sum() ** 2 / (jobs**2).sum())
+        mean, high = (k * mean + doubt) / (k + 1), (k * high + 1) / (k + 1)
+    return mean, float(low), float(high)
 
 
 def _ratios(parts: tuple[Array, Array], owners: Codes) -> Array:

@@ -51,6 +51,7 @@ from rheostat.prediction.effects.weighed_rows import (
     less_neighbours,
     problem_variances,
     room,
+    unlike_turned,
     wary,
 )
 from rheostat.prediction.features.model_columns import learnable
@@ -132,7 +133,7 @@ class WithinApplication:
         self.least_w_ = plausible.least_watts(frame, self.knobs, power)
         rows, believed = self._believed(frame, y[:, 0], jobs)
         self.follow_ = guess_slopes(rows, len(self.coding_.apps))
-        self._fit_quantities(rows, y, believed)
+        self._fit_quantities(rows, self._home(frame), y, believed)
         self._ask_chance(frame, rows, y[:, 0])
         kept = list(dict.fromkeys([*self.coding_.by, *self.knobs]))
         self.support_ = fit_support(frame.select(kept), self.coding_.by)
@@ -287,7 +288,7 @@ class WithinApplication:
         plain = rows.guess - np.einsum("ns,nsg->ng", rows.request, self.follow_[rows.app])
         return np.concatenate([rows.effect[target], rows.request, rows.size, plain], axis=1)
 
-    def _fit_quantities(self, rows: Rows, y: Array, believed: Believed | None) -> None:
+    def _fit_quantities(self, rows: Rows, home: Rows, y: Array, believed: Believed | None) -> None:
         """Identification from the first target, then weights and levels of every target."""
         rng, designed = np.random.default_rng([self.seed, 0]), believed is None
         s, k = rows.request.shape[1], rows.size.shape[1]
@@ -321,7 +322,9 @@ class WithinApplication:
             prior = effect_prior(self.coding_, self.identification_, target, x.shape[1], p, s)
             hierarchy = self._learn(level, rows, prior, lost, rng)
             if self.identification_.by == "trial" and self.coding_.problem is None:
-                level = less_neighbours(level, flat, hierarchy, rows, p)
+                away = rows.effect[target] - home.effect[target]
+                own = unlike_turned(hierarchy, rows, away, exponents[0]) * (target in TIMED)
+                level = less_neighbours(level, flat, hierarchy, rows, p, own)
                 hierarchy = self._learn(level, rows, prior, lost, rng)
             point = hierarchy.weights[:, :-1].mean(axis=0)
             rest = centred(left - np.einsum("nq,nq->n", whole, point[rows.app]), cell)

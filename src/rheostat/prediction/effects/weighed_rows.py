@@ -52,12 +52,13 @@ def problem_variances(rest: Array, problem: Ints, cell: Ints) -> tuple[float, fl
 
 
 def less_neighbours(
-    level: Array, flat: Array, hierarchy: Hierarchy, rows: Rows, effects: int
+    level: Array, flat: Array, hierarchy: Hierarchy, rows: Rows, effects: int, own: Array
 ) -> Array:
     """Rows of a trial less what the runs beside them in time say, and weighed by how much that is.
 
     ``flat`` has ``effects`` columns of the setting, then what requests and sizes betray, and last
-    the outcome.
+    the outcome.  ``own`` (n,) is the spread of what a setting does to one job, by `unlike_turned`:
+    however well its neighbours tell a job's problem, it is one job of an application.
     """
     point = hierarchy.weights[:, :-1].mean(axis=0)[rows.app]
     part = flat[:, :-1] * point
@@ -67,6 +68,8 @@ def less_neighbours(
     )
     lighter = level.copy()
     lighter[:, -1] -= off
+    plain = hierarchy.noise[rows.app] ** 2
+    surer = np.sqrt(plain / (plain / surer**2 + own**2))
     return np.asarray(lighter * surer[:, None])
 
 
@@ -109,6 +112,17 @@ def room(change: Array, turned: Array, exponent: float) -> Array:
     """
     departed = np.abs(change / np.where(turned == 0, 1.0, turned) - exponent)
     return np.asarray(turned * (DIVIDED + (1 - DIVIDED) * np.minimum(departed, 1.0)))
+
+
+def unlike_turned(hierarchy: Hierarchy, rows: Rows, away: Array, exponent: float) -> Array:
+    """Spread (n,) of what the setting that ran did to each job, beside what it does to most.
+
+    ``away`` (n, p) are the effect columns of the setting that ran less those of the one asked for.
+    """
+    weights = hierarchy.weights[:, :-1].mean(axis=0)[rows.app, : away.shape[1]]
+    turned = (rows.log_run - rows.log_asked)[:, 0]
+    change = np.einsum("np,np->n", away, weights) + turned * exponent
+    return np.asarray(UNLIKE * np.abs(room(change, turned, exponent)))
 
 
 WARY = 2.0
