@@ -347,7 +347,7 @@ def test_the_share_over_the_limit_is_that_of_the_draws_with_what_they_cannot_sho
 
 
 def test_a_log_promises_no_more_than_its_applications_can_show():
-    """Of k + 1 applications one may miss in all its jobs, and the limit expects a fifth of it to."""
+    """Of k + 1 applications one may miss in all its jobs, a fifth is expected to."""
 
     class Told(Spread):
         identification_ = SimpleNamespace(by="trial")
