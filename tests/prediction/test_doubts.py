@@ -183,7 +183,7 @@ def rows(log_asked, problem) -> Rows:
     zero, none = np.zeros(len(problem), dtype=np.int64), np.zeros((len(problem), 0))
     asked = np.asarray(log_asked, dtype=float)[:, None]
     return Rows(zero, zero, zero, np.asarray(problem), {}, np.zeros(len(problem), dtype=bool), none,
-                none, none, asked, asked)  # fmt: skip
+                none, none, asked, asked, zero - 1)  # fmt: skip
 
 
 @pytest.mark.parametrize(("spread", "log_step", "believed"), [

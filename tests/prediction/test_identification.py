@@ -52,7 +52,7 @@ def rows(n=400, seed=0, moved=0, **more):
     request = 0.5 * size + 0.8 * rng.standard_normal((n, 1))
     app, zero = np.arange(n) % 2, np.zeros(n, dtype=int)
     made = Rows(app, zero, zero, np.arange(n), {}, np.arange(n) < moved, request, size,
-                np.zeros((n, 0)), request, request)  # fmt: skip
+                np.zeros((n, 0)), request, request, zero - 1)  # fmt: skip
     return replace(made, **more), rng.standard_normal(n)
 
 

@@ -36,7 +36,7 @@ class Rows:
     """n rows as arrays: codes (n,), -1 where never seen, and columns (n, ...).
 
     ``effect`` has columns (n, p) for each quantity; ``turned`` is true for rows that ran at another
-    setting than was asked for.
+    setting than was asked for.  ``seen`` is the place among the problems of the log.
     """
 
     app: Ints
@@ -50,6 +50,7 @@ class Rows:
     guess: Array
     log_run: Array
     log_asked: Array
+    seen: Ints
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,7 @@ class EffectCoding:
     cells: tuple[str, ...]
     users: tuple[str, ...]
     typical: Array
+    problems: tuple[str, ...] = ()
 
     def rows(self, frame: pl.DataFrame) -> Rows:
         """The rows of ``frame``; a size or guess that is missing counts as the typical one."""
@@ -92,6 +94,7 @@ class EffectCoding:
             wide[:, len(self.sizes) :],
             np.stack([_log(s, v) for s, v, _ in pairs], -1),
             np.stack([_log(s, v) for s, _, v in pairs], -1),
+            self._code(frame, (*self.within, self.problem or ""), self.problems),
         )
 
     def at_run(self, frame: pl.DataFrame) -> Array:
@@ -115,6 +118,13 @@ class EffectCoding:
         if not set(columns) <= set(frame.columns):
             return np.full(frame.height, -1, dtype=np.int64)
         return codes(joined(frame, columns).fill_null(""), known)
+
+    def named(self, frame: pl.DataFrame, believed: Ints) -> tuple[str, ...]:
+        """Problems of each user among rows of which ``believed`` (n,) says which are the same."""
+        if self.problem is None:
+            return ()
+        key = joined(frame, [*self.within, self.problem]).filter(believed >= frame.height)
+        return tuple(key.drop_nulls().unique().sort().to_list())
 
     def _problems(self, frame: pl.DataFrame) -> Ints:
         """A number per problem; rows whose problem is not named are problems of their own."""

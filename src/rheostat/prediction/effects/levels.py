@@ -41,6 +41,11 @@ class EffectLevels:
         wide = np.where(app >= 0, self.cells + app, len(self.y) - 1)
         return np.where(cell >= 0, cell, wide)
 
+    def of(self, x: Array, cell: Ints, app: Ints, weights: Array) -> Array:
+        """Levels (n,) of rows ``x`` (n, q) by point ``weights`` (A, q)."""
+        at = self.place(cell, app)
+        return np.asarray(self.y[at] + np.einsum("nq,nq->n", x - self.x[at], weights[app]))
+
 
 def fit_levels(
     x: Array, y: Array, cell: Ints, app: Ints, weights: Array, noise: Array, shared: float

@@ -42,6 +42,7 @@ from rheostat.prediction.effects.identification import Identification, identify,
 from rheostat.prediction.effects.job_noise import job_noise
 from rheostat.prediction.effects.levels import EffectLevels, centred, drift, fit_levels
 from rheostat.prediction.effects.plausible import Mask
+from rheostat.prediction.effects.problem_levels import ProblemLevels, fit_problem_levels
 from rheostat.prediction.effects.shapes import PARALLEL, logs
 from rheostat.prediction.effects.weighed_rows import (
     UNLIKE,
@@ -49,8 +50,8 @@ from rheostat.prediction.effects.weighed_rows import (
     group_means,
     guess_slopes,
     less_neighbours,
-    problem_variances,
     room,
+    unlike_runs,
     unlike_turned,
     wary,
 )
@@ -65,13 +66,15 @@ from rheostat.prediction.saved_models.from_file import blames_its_file
 class QuantityEffects:
     """One quantity: weights of every application, levels, exponents of perfect scaling.
 
-    ``drift`` is the share of the noise that runs of one time have in common.
+    ``drift`` is the share of the noise that runs of one time have in common, ``problems`` those
+    that are known.
     """
 
     weights: Hierarchy
     levels: EffectLevels
     exponents: Array
     drift: float
+    problems: ProblemLevels | None = None
 
 
 class WithinApplication:
@@ -161,7 +164,9 @@ class WithinApplication:
             rows = self.coding_.rows(frame)
         coding = self.coding_
         examined = examine(rows, y, len(coding.apps), coding.problem, coding.sizes, words)
-        return examined.rows, examined
+        self.coding_ = replace(coding, problems=coding.named(frame, examined.rows.problem))
+        seen = self.coding_.rows(frame).seen
+        return replace(examined.rows, seen=seen), examined
 
     def _ask_chance(self, frame: pl.DataFrame, rows: Rows, y: Array) -> None:
         """Refuse to answer where the jobs of a trial contradict what is forecast of them."""
@@ -308,15 +313,9 @@ class WithinApplication:
             if i == 0:
                 asked, size = centred(rows.request, cell), flat[:, p + s : p + s + k]
                 plain = centred(left, cell)
-                self.identification_ = identify(
-                    rows,
-                    asked,
-                    size,
-                    plain,
-                    self.coding_.sizes,
-                    designed=designed,
-                    believed=believed,
-                )
+                told: Any = {"designed": designed, "believed": believed}
+                sizes = self.coding_.sizes
+                self.identification_ = identify(rows, asked, size, plain, sizes, **told)
                 self._fit_doubts(rows, believed)
             level = even(flat, rows.problem, cell)
             prior = effect_prior(self.coding_, self.identification_, target, x.shape[1], p, s)
@@ -327,12 +326,16 @@ class WithinApplication:
                 level = less_neighbours(level, flat, hierarchy, rows, p, own)
                 hierarchy = self._learn(level, rows, prior, lost, rng)
             point = hierarchy.weights[:, :-1].mean(axis=0)
-            rest = centred(left - np.einsum("nq,nq->n", whole, point[rows.app]), cell)
+            rest, alike = (
+                centred(left - np.einsum("nq,nq->n", c, point[rows.app]), cell) for c in (whole, x)
+            )
             common = 0.0 if designed else drift(rest, cell)
-            apart = np.sqrt(problem_variances(rest, rows.problem, cell)[1])
-            hierarchy = replace(hierarchy, noise=np.hypot(hierarchy.noise, apart))
+            noise, (apart, between) = hierarchy.noise, unlike_runs(rest, alike, rows.problem, cell)
+            hierarchy = replace(hierarchy, noise=np.hypot(noise, apart))
             levels = fit_levels(whole, left, cell, rows.app, point, hierarchy.noise[:-1], common)
-            self.fitted_[target] = QuantityEffects(hierarchy, levels, exponents, common)
+            ran = left - levels.of(x, rows.cell, rows.app, point)
+            problems = fit_problem_levels(ran, request, rows.seen, noise[rows.app], between)
+            self.fitted_[target] = QuantityEffects(hierarchy, levels, exponents, common, problems)
 
     def _fit_doubts(self, rows: Rows, believed: Believed | None) -> None:
         """What the records leave open, a draw (B,), and what is doubted by application (A + 1,)."""
@@ -368,12 +371,16 @@ class WithinApplication:
         """Log of a quantity, (B, n)."""
         fitted = self.fitted_[target]
         levels, place = fitted.levels, fitted.levels.place(rows.cell, rows.app)
-        moved = self._moved(target, rows.app, self._columns(rows, target) - levels.x[place])
-        moved += levels.y[place] + rows.log_run @ fitted.exponents
-        moved += self._left_open(target, rows)
-        noise = fitted.weights.noise[rows.app]
-        moved += np.hypot(levels.sd[place], np.sqrt(fitted.drift) * noise) * shared
-        moved += np.sqrt(1 - fitted.drift) * noise * own
+        columns, noise = self._columns(rows, target), fitted.weights.noise[rows.app]
+        level, spread = levels.y[place], np.hypot(levels.sd[place], np.sqrt(fitted.drift) * noise)
+        noise = np.sqrt(1 - fitted.drift) * noise
+        if fitted.problems is not None:
+            columns = fitted.problems.as_asked(columns, rows.seen, rows.effect[target].shape[1])
+            of_problem, spread, noise = fitted.problems.placed(rows.seen, spread, noise)
+            level = level + of_problem
+        moved = self._moved(target, rows.app, columns - levels.x[place])
+        moved += level + rows.log_run @ fitted.exponents
+        moved += self._left_open(target, rows) + spread * shared + noise * own
         return np.round(moved, DECIMALS)
 
 

@@ -51,6 +51,18 @@ def problem_variances(rest: Array, problem: Ints, cell: Ints) -> tuple[float, fl
     return within, max(excess / max(free, 1.0), 0.0)
 
 
+def unlike_runs(rest: Array, alike: Array, problem: Ints, cell: Ints) -> tuple[float, float]:
+    """Spread of runs beyond that of one problem's, and the part of its variance that problems add.
+
+    ``alike`` (n,) is left where each run counts as asking for what its problem's runs ask for in
+    the mean, ``rest`` (n,) by what it asked for itself: a problem that never ran is told by that.
+    """
+    same, between = problem_variances(alike, problem, cell)
+    if len(np.unique(problem)) == len(problem):
+        return 0.0, between
+    return float(np.sqrt(max(float(rest @ rest) / len(rest) - same, between))), between
+
+
 def less_neighbours(
     level: Array, flat: Array, hierarchy: Hierarchy, rows: Rows, effects: int, own: Array
 ) -> Array:

@@ -48,6 +48,7 @@ MODULES = {
     "prediction.effects.identification": ("Identification",),
     "prediction.effects.levels": ("EffectLevels",),
     "prediction.effects.predictor": ("QuantityEffects", "WithinApplication"),
+    "prediction.effects.problem_levels": ("ProblemLevels",),
     "prediction.effects.shapes": ("BentLine", "OneHot", "Shape", "ShapeCurve"),
     "prediction.out_of_core.coding": ("Coding", "Levels"),
     "prediction.out_of_core.large_model": ("Trees",),
