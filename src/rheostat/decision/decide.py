@@ -289,7 +289,7 @@ def _total(chosen: BatchChoice, quantity: str, level: float, owners: Codes) -> C
 def _doubt(limits: Sequence[Any], quantity: str) -> float:
     """How often a job may miss the limits of a quantity that are relative, as the limits say."""
     relative = [c for c in limits if hasattr(c, "factor") and c.quantity == quantity]
-    return max((1 - c.confidence for c in relative), default=0.0)
+    return float(max((1 - c.confidence for c in relative), default=0.0))
 
 
 def _missed(

@@ -219,6 +219,16 @@ def tell_unlike(runs: JobTable, space: Space) -> None:
     if larger := nodecount.grown(runs, space.names):
         said = f"{', '.join(larger)} differs between the settings: if that is the size of the work"
         listener.note(f"{said}, they are not of one problem and cannot be compared: --where")
+    _tell_odd(runs, space)
+
+
+def _tell_odd(runs: JobTable, space: Space) -> None:
+    """Say which runs the choice may hang on though they are unlike their repeats."""
+    for setting, odd, middle in nodecount.odd_repeats(runs, space.names)[:3]:
+        listener.note(
+            f"one run at {setting} took {odd:.3g} s where the others there take {middle:.3g} s, "
+            "and counts as they do: take its row out if it was disturbed or did not do its work"
+        )
 
 
 def with_trial(log: JobTable, plan: Jobs | None, knobs: Sequence[str]) -> JobTable:

@@ -34,6 +34,7 @@ from rheostat.measurement.repairs import TOTALS, per_node_requests
 OBJECTIVES = ("runtime_s", "energy_j")
 PAPER_OBJECTIVES = ("runtime_s", "power_w")
 TARGETS = ("runtime_s", "power_w")
+FEWEST_REPEATS, ODD, ALIKE = 3, 3.0, 1.5
 PROBLEM = re.compile(
     r"(^|_)(cells?|size|problem|grid|mesh|particles|atoms|elements|dofs?|unknowns|points|inputs?|"
     r"dataset|matrix|rows|tokens|resolution|molecules|bodies|steps|iterations|epochs)(_|$)|^n[xyz]?$"
@@ -138,6 +139,33 @@ def differing(runs: JobTable, knobs: Sequence[str]) -> tuple[str, ...]:
         return ()
     counts = runs.frame.group_by(list(knobs)).agg(pl.col(c).n_unique() for c in others)
     return tuple(c for c in others if (counts[c] > 1).any())
+
+
+def odd_repeats(runs: JobTable, knobs: Sequence[str]) -> list[tuple[str, float, float]]:
+    """Runs unlike all others at their setting: (setting, seconds, seconds of the others).
+
+    Of three runs or more, one that took three times as long as the others in the middle, or a
+    third, where those agree within a half: something else ran beside it, or it did not do the work.
+
+    >>> from rheostat import table
+    >>> odd_repeats(table({"nodes": [1] * 4, "runtime_s": [2.0, 2.1, 18.0, 2.0]}), ["nodes"])
+    [('nodes 1', 18.0, 2.0)]
+    """
+    found: list[tuple[str, float, float]] = []
+    if not {"runtime_s", *knobs} <= set(runs.columns) or differing(runs, knobs):
+        return found
+    for setting, group in runs.frame.group_by(list(knobs), maintain_order=True):
+        times = np.sort(group["runtime_s"].drop_nulls().to_numpy())
+        if len(times) < FEWEST_REPEATS or times[0] <= 0:
+            continue
+        named = ", ".join(f"{k} {v:g}" if isinstance(v, (int, float)) else f"{k} {v}"
+                          for k, v in zip(knobs, setting, strict=True))  # fmt: skip
+        for odd, rest in ((times[-1], times[:-1]), (times[0], times[1:])):
+            middle = float(np.median(rest))
+            apart = max(odd / middle, middle / odd)
+            if apart > ODD and rest[-1] < ALIKE * rest[0]:
+                found.append((named, float(odd), middle))
+    return found
 
 
 def grown(runs: JobTable, knobs: Sequence[str]) -> tuple[str, ...]:

@@ -1,0 +1,19 @@
+"""A run that is unlike all its repeats is named before the choice hangs on it."""
+
+from rheostat import table
+from rheostat.recipes.nodecount import odd_repeats
+
+
+def test_one_run_unlike_its_repeats_is_named():
+    runs = {"nodes": [1] * 5 + [2] * 3, "runtime_s": [1.9, 1.92, 17.0, 1.9, 1.9, 2.2, 2.2, 2.3]}
+    assert odd_repeats(table(runs), ["nodes"]) == [("nodes 1", 17.0, 1.9)]
+    fast = {"nodes": [12] * 4, "runtime_s": [168.0, 170.0, 3.1, 169.0]}  # did not do its work
+    assert odd_repeats(table(fast), ["nodes"]) == [("nodes 12", 3.1, 169.0)]
+
+
+def test_noise_problems_of_several_kinds_and_pairs_are_not():
+    noisy = {"nodes": [1] * 5, "runtime_s": [1.0, 1.4, 2.4, 1.9, 5.0]}
+    assert odd_repeats(table(noisy), ["nodes"]) == []
+    assert odd_repeats(table({"nodes": [1, 1], "runtime_s": [1.0, 9.0]}), ["nodes"]) == []
+    unlike = {"nodes": [1] * 4, "app": ["a", "a", "a", "b"], "runtime_s": [2.0, 2.0, 2.0, 9.0]}
+    assert odd_repeats(table(unlike), ["nodes"]) == []
