@@ -151,9 +151,9 @@ def odd_repeats(runs: JobTable, knobs: Sequence[str]) -> list[tuple[str, float, 
     >>> odd_repeats(table({"nodes": [1] * 4, "runtime_s": [2.0, 2.1, 18.0, 2.0]}), ["nodes"])
     [('nodes 1', 18.0, 2.0)]
     """
-    found: list[tuple[str, float, float]] = []
+    odd_runs: list[tuple[str, float, float]] = []
     if not {"runtime_s", *knobs} <= set(runs.columns) or differing(runs, knobs):
-        return found
+        return odd_runs
     for setting, group in runs.frame.group_by(list(knobs), maintain_order=True):
         times = np.sort(group["runtime_s"].drop_nulls().to_numpy())
         if len(times) < FEWEST_REPEATS or times[0] <= 0:
@@ -164,8 +164,8 @@ def odd_repeats(runs: JobTable, knobs: Sequence[str]) -> list[tuple[str, float, 
             middle = float(np.median(rest))
             apart = max(odd / middle, middle / odd)
             if apart > ODD and rest[-1] < ALIKE * rest[0]:
-                found.append((named, float(odd), middle))
-    return found
+                odd_runs.append((named, float(odd), middle))
+    return odd_runs
 
 
 def grown(runs: JobTable, knobs: Sequence[str]) -> tuple[str, ...]:

@@ -313,9 +313,9 @@ class WithinApplication:
             if i == 0:
                 asked, size = centred(rows.request, cell), flat[:, p + s : p + s + k]
                 plain = centred(left, cell)
-                told: Any = {"designed": designed, "believed": believed}
+                how: Any = {"designed": designed, "believed": believed}
                 sizes = self.coding_.sizes
-                self.identification_ = identify(rows, asked, size, plain, sizes, **told)
+                self.identification_ = identify(rows, asked, size, plain, sizes, **how)
                 self._fit_doubts(rows, believed)
             level = even(flat, rows.problem, cell)
             prior = effect_prior(self.coding_, self.identification_, target, x.shape[1], p, s)
