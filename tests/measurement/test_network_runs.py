@@ -149,7 +149,9 @@ def test_a_run_of_more_applications_than_are_looked_at_is_refused(tmp_path, monk
     monkeypatch.setattr("rheostat.measurement.network.folder.MOST_APPS", 2)
     assert len(read_network_run(table).applications) == 2
     monkeypatch.setattr("rheostat.measurement.network.folder.MOST_APPS", 1)
-    refused(lambda: read_network_run(table), "expected at most 1 applications, got 2")
+    refused(
+        lambda: read_network_run(table), "expected at most 1 applications, got 2: leave some out"
+    )
 
 
 def test_what_a_table_lacks_is_said(tmp_path):
