@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,8 +83,8 @@ def jobs_by_name(jobs: Sequence[NetworkJob]) -> dict[str, NetworkJob]:
     >>> list(jobs_by_name([NetworkJob(k, app, ()) for k, app in enumerate("aba")]))
     ['a-0', 'b', 'a-2']
     """
-    names = [j.app for j in jobs]
-    return {j.app if names.count(j.app) == 1 else f"{j.app}-{j.job}": j for j in jobs}
+    jobs_of = Counter(j.app for j in jobs)
+    return {j.app if jobs_of[j.app] == 1 else f"{j.app}-{j.job}": j for j in jobs}
 
 
 def _lines(path: str | Path) -> list[str]:
