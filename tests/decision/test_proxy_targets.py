@@ -201,3 +201,10 @@ def test_paths_are_what_they_are_after_any_decoding() -> None:
     assert checked_target(b"/a%2F..b") == b"/a%2F..b"
     assert not is_this_machine(b"localhost.evil.com")
     assert is_this_machine(b"a.localhost:1")
+
+
+def test_path_and_query_together_have_8_kib_at_most() -> None:
+    path, query = b"/" + b"a" * 4095, b"q" * 4096
+    assert checked_target(path, query) == path + b"?" + query
+    with pytest.raises(ValueError, match="expected 8192 bytes of path and query at most"):
+        checked_target(path, query + b"q")
