@@ -66,6 +66,7 @@ def coschedule_report(facts: Mapping[str, Any]) -> Report:
         said = [
             f"{said[0][:-1]}; each neighbour slows a job by {100 * facts['crowd']:g} %.",
             "The best was picked with the whole queue known, later arrivals included.",
+            "Makespan: until the last job has ended; EDP: energy times makespan.",
         ]
     if "exact" in facts:
         e = facts["exact"]

@@ -28,6 +28,11 @@ if TYPE_CHECKING:  # the compiler is loaded by who ranks, not by `plan` and `fit
 MOST_LEARNED, MOST_CHARACTERS = 50_000, 20_000_000
 """Requests, and what is looked at of their texts, that are learned from: about 3 GB of memory."""
 
+SCORES = (
+    "tau (Kendall's): 1 where every two answers stand in the right order, 0 by chance; pairs: those"
+    " in the right order, of two whose lengths differ by a fifth or more"
+)
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class RankAnswer(Answer):
@@ -81,7 +86,7 @@ class RankAnswer(Answer):
         known = math.isfinite(self.ceiling_tau)
         here = f"{self.ceiling_tau:.2f} here" if known else "not known here: no prompts repeat"
         return (f"ceiling, tau between two answers to the same prompt: {here}; {low} to {high} "
-                "published (Vicuna 7B, 20,000 prompts of Alpaca)",)  # fmt: skip
+                "published (Vicuna 7B, 20,000 prompts of Alpaca)", SCORES)  # fmt: skip
 
 
 @question

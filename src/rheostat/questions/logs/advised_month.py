@@ -43,7 +43,7 @@ QUANTITIES = {
 WORDS = {
     "mean_wait_s": "mean waiting",
     "p95_wait_s": "95 % wait at most",
-    "makespan_s": "makespan",
+    "makespan_s": "makespan (first submission to last end)",
     "node_hours": "node-hours",
     "energy_j": "energy",
     "mean_power_w": "mean power",
