@@ -9,11 +9,13 @@ from rheostat.measurement.code.capture import SandboxLimits
 from rheostat.measurement.code.case import Case, RungOptions
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.program_inputs import ProgramInput
+from rheostat.measurement.code.sandbox import Unsafe
 from rheostat.measurement.code.toolchain import CLANG, GCC
 from rheostat.measurement.code.verdict import SKIPPED, Evidence, Finding
 from rheostat.measurement.code.workbench import (
     BUILDING,
     WITHOUT_FLAGS,
+    Built,
     Workbench,
     _holds,
     identity,
@@ -158,6 +160,21 @@ def test_a_run_has_its_threads_libraries_and_wrapper(box, tmp_path, tools):
     room = roomy(SandboxLimits(wall_s=2.0, cpu_s=3.0))
     assert room == replace(SandboxLimits(), wall_s=20.0, cpu_s=30.0, address_space_b=0)
     assert roomy(SandboxLimits(wall_s=2.0, cpu_s=3.0), 2.0).cpu_s == 6.0
+
+
+def test_many_inputs_are_run_from_one_start(tmp_path):
+    folder = tmp_path / "built"
+    folder.mkdir()
+    says = folder / "program"
+    says.write_text('#!/bin/sh\n[ "$1" = bad ] && exit 3\n'
+                    '[ "$1" = last ] && kill -9 $PPID\necho "$1 $(cat)"\n')  # fmt: skip
+    says.chmod(0o755)
+    made = Built(program("candidate"), GCC, folder, done(), ("./program",))
+    every = [ProgramInput((x,), stdin) for x, stdin in
+             (("7", "in"), ("bad", ""), ("a b", ""), ("last", ""), ("8", ""))]  # fmt: skip
+    limits = SandboxLimits(wall_s=10.0)
+    outputs = Workbench(Unsafe(), tmp_path).run_each(made, every, limits)
+    assert outputs == ["7 in\n", None, "a b \n", None, None]
 
 
 def test_kernels_of_opencl_are_compiled_once_for_each_program(box, tmp_path, tools, monkeypatch):

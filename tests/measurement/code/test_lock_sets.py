@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from rheostat.measurement.code import verifier
@@ -132,12 +134,47 @@ def test_sizes_that_stand_in_the_candidate_alone_are_tried(one) -> None:
     ("clock() > 1", "asks the time"),
     ('({ __asm__ volatile("nop"); 1; })', "assembler"),
     ('__builtin_cpu_supports("avx512f")', "which processor"),
+    ("__DATE__[0] == 'D'", "when it is built"),
+    ("omp_get_num_devices() > 1", "how many devices"),
+    ("(omp_get_thread_num() & 63) > 1", "two threads may share"),
 ])  # fmt: skip
 def test_what_no_run_shows_leaves_a_candidate_undecided(one, asks, said) -> None:
     body = BODY.replace("all += i;", f"all += {asks} ? i : i;")
-    verdict = one.verify(candidate(body, "", "#include <time.h>\n"), rungs=("calls", "output"))
+    heads = "#include <omp.h>\n#include <time.h>\n"
+    verdict = one.verify(candidate(body, "", heads), rungs=("calls", "output"))
     assert verdict.state == UNDECIDED
     assert said in verdict.rung("calls").reason
+
+
+@pytest.mark.slow
+def test_what_one_input_in_a_hundred_shows_is_found() -> None:
+    inputs = ProgramInputs({"n": InputRange(100, 400), "seed": InputRange(1, 1e6, kind="seed")},
+                           ("{n}", "{seed}"))  # fmt: skip
+    texts = (TEXT, TEXT.replace("all += i;", "all += atoi(argv[2]) % 100 == 7 ? 0 : i;"))
+    with verifier(Program({"a.c": TEXT}, inputs=inputs), seed=4) as made:
+        right, wrong = (made.verify(Program({"a.c": x}, inputs=inputs), rungs=("output",))
+                        for x in texts)  # fmt: skip
+    assert right.accepted
+    assert right.rung("output").numbers["inputs"] > 200
+    assert wrong.rejected_by == "output"
+    assert "07, output line 1" in wrong.findings[0].message
+
+
+@pytest.mark.slow
+def test_a_time_that_repeats_is_a_result_and_one_that_was_measured_is_none() -> None:
+    head = "#include <time.h>\n"
+    text = head + TEXT.replace(
+        "return 0;",
+        """printf("mean wait: %.9f s\\n", all / 7e3);
+  printf("took %.9f s\\n", (double)clock() / CLOCKS_PER_SEC); return 0;""",
+    )
+    original = Program({"a.c": text}, inputs=INPUTS)
+    with verifier(original, seed=4, count=1) as made:
+        wrong = replace(original, files={"a.c": text.replace("all / 7e3", "all / 8e3")})
+        assert made.verify(original, rungs=("output",)).accepted
+        verdict = made.verify(wrong, rungs=("output",))
+    assert verdict.rejected_by == "output"
+    assert "mean wait" in verdict.findings[0].message
 
 
 def test_a_difference_of_pointers_is_no_address(one) -> None:

@@ -22,6 +22,8 @@ TIMING = (
 )
 TOKEN = re.compile(rf"(?<![A-Za-z_]){NUMBER}(?![A-Za-z_])|[A-Za-z_][\w]*|[^\s\w]")
 MOST_DIFFERENCES = 5
+LEAST_DIGITS = 6
+"""Of a time that repeats: no clock shows so many twice."""
 SINGLE, DOUBLE = 1e-6, 1e-9
 """Relative tolerance of outputs that are computed in single, and in double precision: another
 order of sums moves them by less, unless most of the digits cancel."""
@@ -45,6 +47,8 @@ class Tolerance:
         without look-around and back-references (`linear_regex`).
     outputs : tuple of str
         Regular expressions; where there are any, only their first groups are compared.
+    computed : frozenset of str
+        Lines, their numbers as #, whose times are results and not measured: they are compared.
 
     Examples
     --------
@@ -57,6 +61,7 @@ class Tolerance:
     ulps: int = 4
     masked: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
+    computed: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         problems = [
@@ -124,11 +129,32 @@ def output_lines(text: str, tolerance: Tolerance) -> list[OutputLine]:
 
 def _without_times(line: str, tolerance: Tolerance) -> tuple[str, bool]:
     before = line
-    for pattern in TIMING:
+    for pattern in () if re.sub(NUMBER, "#", line) in tolerance.computed else TIMING:
         line = pattern.sub(lambda m: m[0].replace(m["number"], "#"), line)
     for mask in tolerance.masked:
         line = linear_regex.masked(mask, line)
     return line, line != before
+
+
+def repeated_times(one: str, other: str) -> dict[str, bool]:
+    r"""Lines of one run that name a time, and whether all of it stands in another run of the same.
+
+    A time that was measured does not repeat in six digits.
+
+    >>> repeated_times("mean wait 1.250731 s\ntook 0.125 s\n", "mean wait 1.250731 s\ntook 0.1 s\n")
+    {'mean wait # s': True, 'took # s': False}
+    """
+    there, known = set(other.splitlines()), {}
+    for line in one.splitlines():
+        times = [m["number"] for pattern in TIMING for m in pattern.finditer(line)]
+        if times:
+            name = re.sub(NUMBER, "#", line)
+            exact = line in there and any(
+                "." in x and len(re.sub(r"[eE].*|\D", "", x).lstrip("0")) >= LEAST_DIGITS
+                for x in times
+            )
+            known[name] = known.get(name, True) and exact
+    return known
 
 
 def _is_number(token: str) -> bool:

@@ -269,7 +269,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _tolerance(given: Mapping[str, Any]) -> Tolerance:
-    known = [f.name for f in fields(Tolerance)]
+    known = [f.name for f in fields(Tolerance) if f.name != "computed"]
     problems = [f"tolerance: unknown key {k!r}; known: {', '.join(known)}"
                 for k in given if k not in known]  # fmt: skip
     if problems:

@@ -24,6 +24,7 @@ from rheostat.measurement.code.compare_output import (
     Tolerance,
     differences,
     output_lines,
+    repeated_times,
     spread,
 )
 from rheostat.measurement.code.diagnostics import compiler_findings, not_on_host
@@ -35,12 +36,14 @@ from rheostat.measurement.code.workbench import Built, Workbench, roomy
 
 INPUTS = 4
 SMALL_PART, LARGE_PART = (0.0, 0.25), (0.75, 1.0)
-LARGE, QUICK_S = 8, 0.04
-"""Large inputs with other seeds, and the CPU seconds of a run up to which they are drawn."""
-VARIED, VARIED_PART = 16, (0.5, 1.0)
-"""Inputs of all but small sizes, where a run is as quick."""
-LOW, LOW_PART = 12, (0.0, 0.03)
-"""Inputs of the smallest sizes: where something may be empty."""
+QUICK_S = 0.04
+"""CPU seconds of a run up to which many more are made."""
+VARIED_PART, LOW_PART = (0.5, 1.0), (0.0, 0.03)
+"""All but small sizes; the smallest: where something may be empty."""
+MANY, MANY_S, MOST_MANY_B = 512, 2.0, 2**22
+"""Inputs that are run one after the other, and CPU seconds and bytes that all may take together."""
+START_S = 0.02
+"""CPU seconds of a start in the sandbox."""
 MOST_AGAIN_S = 1.0
 """CPU seconds of an original without inputs that is run in one more way."""
 PLAIN = {"gcc": toolchain.GCC, "clang": toolchain.CLANG, "nvcc": toolchain.NVCC}
@@ -96,6 +99,7 @@ class Reference:
     tolerance: Tolerance = field(default_factory=Tolerance)
     count: int = INPUTS
     notes: list[str] = field(default_factory=list)
+    _times: dict[str, bool] = field(default_factory=dict)
     _counted: dict[tuple[str, str], WorkCounts | str] = field(default_factory=dict)
 
     @cached_property
@@ -175,17 +179,29 @@ class Reference:
         return self._those_that_run(self.original.inputs.edges())
 
     @cached_property
-    def further(self) -> tuple[Expected, ...]:
-        """More inputs, where they are quick: what is rare shows in one."""
-        ranges = self.original.inputs.ranges.values()
-        longest_s = self.expected[0].cpu_s
-        if not ranges or longest_s > QUICK_S or self.count < INPUTS:
+    def many(self) -> tuple[tuple[ProgramInput, str], ...]:
+        """Many more inputs and what the original prints on them; small ones where a run is long.
+
+        A mistake that one input in a hundred shows is found by them. They are checked for nothing
+        else: what differs is admitted first.
+        """
+        inputs, longest = self.original.inputs, self.expected[0]
+        parts = (LARGE_PART, (0.0, 1.0), VARIED_PART, LOW_PART)
+        if longest.cpu_s > QUICK_S:
+            longest, parts = max(self.small, key=lambda e: e.cpu_s), (SMALL_PART,)
+        if not inputs.ranges or longest.cpu_s > QUICK_S or self.count < INPUTS:
             return ()
-        seeds = any(r.kind == "seed" for r in ranges)
-        large = self._admitted(LARGE, LARGE_PART, 2) if seeds else ()
-        rng = np.random.default_rng([self.seed, 4])
-        parts = [VARIED_PART] * VARIED + [LOW_PART] * (LOW if seeds else 0)
-        return large + self._those_that_run([self.original.inputs.draw(rng, p) for p in parts])
+        count = min(MANY, int(MANY_S / max(longest.cpu_s - START_S, MANY_S / MANY)))
+        rng = np.random.default_rng([self.seed, 5])
+        drawn = [inputs.draw(rng, parts[i % len(parts)]) for i in range(count)]
+        each = list({given.words: given for given in drawn}.values())
+        each = each[: MOST_MANY_B // max(len(longest.output), 1)]
+        outputs = self.bench.run_each(self.built, each, longest.limits())
+        return tuple((g, o) for g, o in zip(each, outputs, strict=True) if o is not None)
+
+    def admitted(self, given: ProgramInput) -> Expected | None:
+        """An input as one that candidates are run on, where the original runs so."""
+        return self._try(given)[1]
 
     def _those_that_run(self, inputs: Iterable[ProgramInput]) -> tuple[Expected, ...]:
         """What the original prints on inputs that are not known yet, where it runs in time."""
@@ -206,13 +222,19 @@ class Reference:
 
     @cached_property
     def agreed(self) -> Tolerance:
-        """The tolerance that was asked for, else what the original's precision can hold."""
+        """The tolerance that was asked for, else what the original's precision can hold.
+
+        Times that the original prints alike in every second run are results of a calculation.
+        """
         self.built  # noqa: B018 - an original that does not build is told first
-        if self.tolerance.relative is not None:
-            return self.tolerance
+        self.expected  # noqa: B018 - nor what it prints each time before it was run
+        computed = frozenset(name for name, repeats in self._times.items() if repeats)
+        tolerance = replace(self.tolerance, computed=computed)
+        if tolerance.relative is not None:
+            return tolerance
         text = "\n".join(self.original.files.values())
         relative = max(SINGLE, self._rounded) if SINGLE_PRECISION.search(text) else DOUBLE
-        return replace(self.tolerance, relative=relative)
+        return replace(tolerance, relative=relative)
 
     @property
     def _rounded(self) -> float:
@@ -288,6 +310,8 @@ class Reference:
         second = self.bench.run(self.built, given, limits=limits)
         if not second.ok:
             return f"with {given.words} the original {second.ending}", None
+        for name, repeats in repeated_times(first.stdout, second.stdout).items():
+            self._times[name] = self._times.get(name, True) and repeats
         if differences(second.stdout, first.stdout, self.tolerance):
             return f"with {given.words} the original prints something else each time", None
         if not output_lines(first.stdout, self.tolerance):

@@ -8,6 +8,7 @@ from dataclasses import replace
 from rheostat.measurement.code import toolchain
 from rheostat.measurement.code.capture import SandboxRun
 from rheostat.measurement.code.case import Case
+from rheostat.measurement.code.compare_output import differences
 from rheostat.measurement.code.cuda_on_host import ORDERS
 from rheostat.measurement.code.diagnostics import sanitizer_findings, without_lines
 from rheostat.measurement.code.processors import on_other_machines
@@ -27,6 +28,8 @@ ALL_THREADS = tuple(range(2, 65))
 FEW_THREADS = 8
 """More than small inputs have work for."""
 QUICK_S = 0.05
+MOST_SUSPECT = 4
+"""Of many inputs, how many on which the output seemed wrong are tried again by themselves."""
 BY_NUMBER = re.compile(r"\bomp_get_(?:thread_num|num_threads|max_threads|team_size)\b")
 PROBE = """int main(void) {
   int changed = 0;
@@ -100,15 +103,40 @@ def output(case: Case) -> Evidence:
         findings = case.wrong("output", run, expected, "")
         if findings:
             return case.failed("output", findings)
+    rare = _among_many(case)
+    if rare:
+        return case.failed("output", rare)
     elsewhere = [] if case.on_host else on_other_machines(case)
     if elsewhere:
         return case.failed("output", elsewhere)
-    said = f"{len(every)} inputs" if case.original.inputs.ranges else "the one input there is"
+    inputs = len(every) + len(case.reference.many)
+    said = f"{inputs} inputs" if case.original.inputs.ranges else "the one input there is"
     none = "none at all" if case.original.inputs.ranges else "under its name, with text to be read"
     said += f", and {none}" if known else ""
     relative = case.reference.agreed.relative
-    return case.passed("output", f"{said}; numbers agree to {relative:g}", inputs=len(every),
+    return case.passed("output", f"{said}; numbers agree to {relative:g}", inputs=inputs,
                        relative_tolerance=relative)  # fmt: skip
+
+
+def _among_many(case: Case) -> list[Finding]:
+    """What is wrong on one of many inputs that are run one after the other."""
+    many = case.reference.many
+    every = [given for given, _ in many]
+    limits = case.limits(case.reference.expected[0])
+    outputs = case.bench.run_each(case.built, every, limits) if many else []
+    suspect = [
+        given for (given, known), got in zip(many, outputs, strict=True)
+        if got is None or differences(got, known, case.reference.agreed)
+    ]  # fmt: skip
+    for given in suspect[:MOST_SUSPECT]:
+        expected = case.reference.admitted(given)
+        if expected is None:
+            continue
+        run = case.bench.run(case.built, given, limits=case.limits(expected))
+        findings = case.wrong("output", run, expected, "")
+        if findings:
+            return findings
+    return []
 
 
 def threads(case: Case) -> Evidence:

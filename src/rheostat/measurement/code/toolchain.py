@@ -166,7 +166,9 @@ DEVICE = BuildKind("device", "clang", ("-g", "-fopenmp-targets=x86_64-pc-linux-g
                    mark="__tgt_register_lib")  # fmt: skip
 EXTENDED = BuildKind("extended", "gcc", ("-mfpmath=387",), "-O2")
 """The same sums, rounded less often."""
-LANES = BuildKind("lanes", "clang", ("-g",), "-O2")
+LANES = BuildKind(  # one vector at a time, as `safelen` counts all iterations that run at once
+    "lanes", "clang", ("-g", "-mllvm", "-force-vector-interleave=1"), "-O2"
+)
 
 
 def compiler(program: Program, family: str) -> str:

@@ -34,6 +34,13 @@ WORDS = {
         r"\bCL_(?:DEVICE_(?:MAX_COMPUTE_UNITS|MAX_CLOCK_FREQUENCY|NAME|VENDOR\w*|(?:OPENCL_C_)?VERSION|"
         r"EXTENSIONS|(?:GLOBAL|LOCAL)_MEM_\w+)|DRIVER_VERSION|PLATFORM_(?:NAME|VENDOR|VERSION))\b"
     ),
+    "asks how many devices there are, or whether it runs on one": re.compile(
+        r"\bomp_(?:get_num_devices|is_initial_device)\b"
+    ),
+    "the number of a thread is cut, so that two threads may share what belongs to one": re.compile(
+        r"\bomp_get_thread_num\s*\(\s*\)\s*[&%]"
+    ),
+    "hangs on when it is built": re.compile(r"\b__(?:DATE|TIME|TIMESTAMP)__(?!\w)"),
     "asks the time": re.compile(r"\b__(?:builtin_ia32_)?rdtscp?\b"),
     "takes an address for a number": re.compile(r"\bu?intptr_t\b"),
     "asks how large a type is that compilers make differently": re.compile(
@@ -52,9 +59,11 @@ BY_PROCESSORS = "asks how many processors there are, and its own build lets no o
 TEAMS = re.compile(r"\bomp_get_(?:num_teams|team_num|max_teams)\b")
 BY_TEAMS = "goes by the number of teams, which is another one on a device"
 READ = BuildKind(
-    "read", "clang", ("-g", "-w", "-D_OPENMP=201811", "-Xclang", "-disable-llvm-passes"), "-O1"
-)
-"""OpenMP's pragmas are left out: their own code turns addresses into numbers."""
+    "read", "clang",
+    ("-g", "-w", "-fopenmp-simd", "-D_OPENMP=201811", "-Xclang", "-disable-llvm-passes"), "-O1",
+)  # fmt: skip
+"""OpenMP's pragmas but for those of lanes, which its header needs, are left out: their own code
+turns addresses into numbers."""
 CAST = re.compile(r"(?m)^\s*(?:(%\S+) = )?(?:ptrtoint \S|.*\bptrtoint \().*?!dbg !(\d+)$")
 DIFFERENCE = re.compile(r"(?m)^\s*%\S+ = sub \S+ (%\S+), (%\S+?)(?:,|$)")
 LOCATION = re.compile(r"(?m)^!(\d+) = !DILocation\(line: (\d+), .*?scope: !(\d+)")

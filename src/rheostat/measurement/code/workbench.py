@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import secrets
+import shlex
 import shutil
 from collections.abc import Collection, Sequence
 from contextlib import suppress
@@ -34,6 +36,8 @@ SYSTEM_CALL = "(system call)"
 WITHOUT_FLAGS = "the build command does not pass {flags} on, so that nothing would be checked"
 MOST_KERNELS_B = 2**26
 """Of compiled kernels; where there is more, they are compiled anew."""
+MOST_OUTPUTS_B = 2**23
+"""Of many runs together."""
 OWN_SHADOW_B = 0
 """Sanitizers and valgrind reserve more addresses than they use, so these are not limited."""
 
@@ -178,6 +182,37 @@ class Workbench:
                                environment={**variables, **checks},
                                cache=self._kept_kernels(built.program))  # fmt: skip
         return replace(run, stdout=run.stdout + run.stderr) if self.reads_stderr else run
+
+    def run_each(
+        self, built: Built, every: Sequence[ProgramInput], limits: SandboxLimits
+    ) -> list[str | None]:
+        """Output on each of many inputs from one start of the sandbox; None where a run failed.
+
+        To start it takes longer than most programs.  What comes after a run that was stopped is
+        None, too.
+        """
+        mark = f"ended {secrets.token_hex(8)}"
+        program = f'"$0" "$@" {"2>&1" if self.reads_stderr else "2>/dev/null"}'
+        whole = replace(limits, wall_s=10 * limits.wall_s, output_b=MOST_OUTPUTS_B)
+        script = _on_each(program, mark, every)
+        run = self.run(built, ProgramInput(), wrapper=("sh", "-c", script), limits=whole)
+        ends = re.split(rf"{mark} (\d+)\n", run.stdout)
+        made = [out if status == "0" else None
+                for out, status in zip(ends[::2], ends[1::2], strict=False)]  # fmt: skip
+        return (made + [None] * len(every))[: len(every)]
+
+
+def _on_each(program: str, mark: str, every: Sequence[ProgramInput]) -> str:
+    """A script that runs a program on each input; a mark and the status stand after its output.
+
+    >>> print(_on_each("./a", "end", [ProgramInput(("7", "x y"), "in")]))
+    printf %s in | ./a 7 'x y'
+    echo "end $?"
+    """
+    return "\n".join(
+        f'printf %s {shlex.quote(g.stdin)} | {program} {shlex.join(g.arguments)}\necho "{mark} $?"'
+        for g in every
+    )
 
 
 def _command(built: Built, called: str) -> tuple[str, ...]:
