@@ -144,7 +144,8 @@ def repeated_times(one: str, other: str) -> dict[str, bool]:
     >>> repeated_times("mean wait 1.250731 s\ntook 0.125 s\n", "mean wait 1.250731 s\ntook 0.1 s\n")
     {'mean wait # s': True, 'took # s': False}
     """
-    there, known = set(other.splitlines()), {}
+    there = set(other.splitlines())
+    known: dict[str, bool] = {}
     for line in one.splitlines():
         times = [m["number"] for pattern in TIMING for m in pattern.finditer(line)]
         if times:

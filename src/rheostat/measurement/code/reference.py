@@ -186,9 +186,9 @@ class Reference:
         else: what differs is admitted first.
         """
         inputs, longest = self.original.inputs, self.expected[0]
-        parts = (LARGE_PART, (0.0, 1.0), VARIED_PART, LOW_PART)
+        parts = [LARGE_PART, (0.0, 1.0), VARIED_PART, LOW_PART]
         if longest.cpu_s > QUICK_S:
-            longest, parts = max(self.small, key=lambda e: e.cpu_s), (SMALL_PART,)
+            longest, parts = max(self.small, key=lambda e: e.cpu_s), [SMALL_PART]
         if not inputs.ranges or longest.cpu_s > QUICK_S or self.count < INPUTS:
             return ()
         count = min(MANY, int(MANY_S / max(longest.cpu_s - START_S, MANY_S / MANY)))
