@@ -242,13 +242,13 @@ def test_a_comma_that_may_be_one_of_thousands_is_left_and_said(csv):
 
 
 def test_a_text_that_is_no_time_is_named_and_a_column_of_them_is_refused(csv):
-    rows = "".join(f"a,{t}\n" for t in ("0:10", "20 sec", "1:30"))
+    rows = "".join(f"a,{t}\n" for t in ("0:10", "20 ticks", "1:30"))
     jobs = read_runs(csv(f"app,runtime_s\n{rows}"))
     assert jobs.frame["runtime_s"].to_list() == [10.0, None, 90.0]
-    (said,) = (n for n in jobs.notes if "'20 sec'" in n.message)
+    (said,) = (n for n in jobs.notes if "'20 ticks'" in n.message)
     assert said.rows == (1,)
-    with pytest.raises(DataError, match="'20 sec' in runtime_s is no time, nor is any other"):
-        read_runs(csv("app,runtime_s,power_w\na,20 sec,5\nb,30 sec,6\n"))
+    with pytest.raises(DataError, match="'20 ticks' in runtime_s is no time, nor is any other"):
+        read_runs(csv("app,runtime_s,power_w\na,20 ticks,5\nb,30 ticks,6\n"))
 
 
 @pytest.mark.parametrize(("name", "ours"), [
@@ -408,7 +408,73 @@ def test_a_quantity_that_is_text_is_told(tmp_path):
 
 def test_ends_in_a_language_that_is_not_known_are_no_failures(tmp_path):
     file = tmp_path / "runs.csv"
-    file.write_text("nodes;runtime_s;state\n1;10;abgeschlossen\n2;6;abgeschlossen\n4;5;FAILED\n")
+    file.write_text("nodes;runtime_s;state\n1;10;lokið\n2;6;lokið\n4;5;FAILED\n")
     runs = read(file, "runs")
     assert runs.frame["censored"].to_list() == [None, None, True]
-    assert any("'abgeschlossen' is no end that is known" in n.message for n in runs.notes)
+    assert any("'lokið' is no end that is known" in n.message for n in runs.notes)
+
+
+def test_words_for_ends_in_other_languages_and_runs_that_were_cut_short(tmp_path):
+    file = tmp_path / "runs.csv"
+    runs = "".join(f"{n};{100 - n},5;{{}}\n" for n in range(1, 6))
+    words = {"Zustand": ("fertig", "abgebrochen"), "état": ("Terminé", "échoué"),
+             "estado": ("completado", "fallido"), "stato": ("completato", "interrotto"),
+             "toestand": ("voltooid", "mislukt")}  # fmt: skip
+    for name, (good, bad) in words.items():
+        text = f"nodes;runtime_s;{name}\n{runs.format(*[good] * 5)}9;3,1;{bad}\n"
+        file.write_text(text, encoding="utf-8")
+        assert read(file, "runs").frame["censored"].to_list() == [False] * 5 + [True], name
+    file.write_text(f"nodes;runtime_s;state\n{runs.format(*['kész'] * 5)}9;3,1;hiba\n")
+    jobs = read(file, "runs")
+    assert jobs.frame["censored"].to_list() == [None] * 5 + [True]
+    assert any("state 'hiba' is no end" in n.message and n.rows == (5,) for n in jobs.notes)
+    file.write_text(f"nodes;runtime_s;allapot\n{runs.format(*['kész'] * 5)}9;3,1;hiba\n")
+    (asked,) = (n for n in read(file, "runs").notes if "--column state='allapot'" in n.message)
+    assert "allapot 'hiba': far shorter" in asked.message
+    assert asked.rows == (5,)
+    file.write_text(f"nodes;runtime_s;compiler\n{runs.format(*['icx'] * 5)}9;60,1;gcc\n")
+    assert not any("far shorter" in n.message for n in read(file, "runs").notes)
+
+
+def test_accounting_of_several_schedulers_is_known_by_its_names(csv):
+    sge = ("qname,owner,jobname,jobnumber,qsub_time,start_time,end_time,slots,cpu,ru_wallclock\n"
+           + "".join(f"all.q,ana,blast,7,09/{d}/2026 10:00:00,09/{d}/2026 10:05:00,"
+                     f"09/{d}/2026 11:05:00,4,{d}.5,3600\n" for d in ("01", "13")))  # fmt: skip
+    lsf = ("JOBID,USER,QUEUE,STAT,SLOTS,NEXEC_HOST,SUBMIT_TIME,START_TIME,FINISH_TIME,RUN_TIME\n"
+           "7,ana,all.q,DONE,4,1,1788256800,1788257100,1788260700,3600 second(s)\n")  # fmt: skip
+    pbs = ("Job ID,User,Queue,qtime,start,end,Resource_List.nodect,Resource_List.ncpus,"
+           "Resource_List.walltime,resources_used.walltime\n"
+           "7,ana,all.q,2026-09-01 10:00:00,2026-09-01 10:05:00,2026-09-01 11:05:00,1,4,02:00:00,"
+           "01:00:00\n")  # fmt: skip
+    flux = ("id,username,status,nnodes,t_submit,t_run,t_cleanup,runtime\n"
+            "7,ana,COMPLETED,1,1788256800.0,1788257100.0,1788260700.0,3600.0\n")  # fmt: skip
+    zulu = ("JobId,user_name,time_submit,time_start,time_end,num_nodes,num_nodes_req\n"
+            "7,ana,2026-09-01T10:00:00Z,2026-09-01T10:05:00Z,2026-09-01T11:05:00Z,"
+            "1,2\n")  # fmt: skip
+    logs = {"sge": sge, "lsf": lsf, "pbs": pbs, "flux": flux, "zulu": zulu}
+    read = {name: read_runs(csv(text)).frame for name, text in logs.items()}
+    for name, frame in read.items():
+        got = frame.row(0, named=True)
+        assert (got["user"], got["runtime_s"]) == ("ana", 3600.0), name
+        assert [got[k] for k in ("submit_s", "start_s", "end_s")] == [
+            1788256800.0, 1788257100.0, 1788260700.0], name  # fmt: skip
+    assert read["sge"].row(1, named=True)["cores"] == read["lsf"]["cores"][0] == 4
+    assert read["sge"]["cpu"].to_list() == [1.5, 13.5]
+    assert read["pbs"].select("nodes", "cores", "time_limit_s").row(0) == (1, 4, 7200.0)
+    assert read["zulu"].select("nodes", "nodes_requested").row(0) == (1, 2)
+
+
+def test_the_order_of_day_and_month_is_that_in_which_a_table_is_one_stretch(csv):
+    head = "nodes,runtime_s,start_time\n"
+    told = read_runs(csv(head + "1,5,13/09/2026 10:00:00\n1,5,02/09/2026 10:00:00\n"))
+    assert [t / 86400 // 1 for t in told.frame["start_s"]] == [20709, 20698]
+    guessed = read_runs(csv(head + "1,5,09/01/2026 10:00\n1,5,09/12/2026 10:00\n"))
+    assert [t / 86400 // 1 for t in guessed.frame["start_s"]] == [20697, 20708]
+    said = [n.message for n in guessed.notes if "month first" in n.message]
+    assert said
+    assert "write them as 2026" in said[0]
+    points = read_runs(csv(head + "1,5,1.9.2026 10:00:00\n1,5,12.9.2026 10:00:00\n"))
+    assert points.frame["start_s"].to_list() == guessed.frame["start_s"].to_list()
+    assert not any("read day first" in n.message for n in points.notes)
+    words = read_runs(csv(head + "1,5,Tue Sep  1 10:00:00 2026\n1,5,Sat Sep 12 10:00:00 2026\n"))
+    assert words.frame["start_s"].to_list() == guessed.frame["start_s"].to_list()

@@ -19,6 +19,8 @@ from rheostat.measurement.slurm.spelling import amount, seconds
 
 AMOUNT = re.compile(r"power|energy|consum|time|elapsed|duration|wall|freq|clock|cap", re.IGNORECASE)
 UNITS = ("s", "W", "J", "Hz")
+WORDS = re.compile(r"\b(s|m|h|d)(ec(ond)?|in(ute)?|ou?r|ay)?(\(s\)|s)?(?!\w|\()", re.IGNORECASE)
+"""``4251 second(s)`` of LSF, ``1 hour 5 mins``: the first letter is the unit."""
 ENERGY = re.compile(r"energy|consum|joule", re.IGNORECASE)
 THOUSANDS = "cells as sacct writes ConsumedEnergy, 2.70K for 2,700: read in J"
 
@@ -52,6 +54,8 @@ def seconds_of_cell(text: str) -> float | None:
 
     >>> seconds_of_cell("00:01:30"), seconds_of_cell("35 s"), seconds_of_cell("soon")
     (90.0, 35.0, None)
+    >>> seconds_of_cell("4251 second(s)"), seconds_of_cell("1 hour 5 mins")
+    (4251.0, 3900.0)
     """
     clock = seconds(text)
     if clock is not None:
@@ -77,6 +81,8 @@ def _slurm_joules(cells: pl.Series) -> pl.Series | None:
 
 def _number(text: str, unit: str) -> float | None:
     """In the base unit; None for what has no unit, or another."""
+    if unit == "s":
+        text = WORDS.sub(lambda found: found[1].lower(), text)
     if not re.search(r"[A-Za-z]$", text.strip()):
         return None
     try:

@@ -9,37 +9,115 @@ from rheostat.measurement.checks import ROW, note_rows
 
 SUCCESS = ("0", "0:0", "0.0", "TRUE")
 UNSAID = "is no end that is known: whether those runs completed is not known, write COMPLETED"
+CUT_SHORT = (
+    "{} is no end that is known, and those runs are the shortest by far: count as unfinished "
+    "(write COMPLETED if they ended well)"
+)
+PERHAPS = (
+    "{0} {1!r}: far shorter than every other run; if that is how they ended, say so: --column "
+    'state={2}, or in --map [columns] state = "{0}"'
+)
 FINISHED = ("COMPLETED", "COMPLETE", "CD", "OK", "PASS", "PASSED", "DONE", "SUCCESS", "SUCCESSFUL",
-            "SUCCEEDED", "FINISHED", "ENDED")  # fmt: skip
-
+            "SUCCEEDED", "FINISHED", "ENDED",
+            "FERTIG", "BEENDET", "ABGESCHLOSSEN", "ERFOLGREICH", "ERFOLG", "VOLLSTANDIG",
+            "TERMINE", "TERMINEE", "FINI", "FINIE", "REUSSI", "REUSSIE", "SUCCES", "ACHEVE",
+            "ACHEVEE", "TERMINADO", "TERMINADA", "COMPLETADO", "COMPLETADA", "FINALIZADO",
+            "FINALIZADA", "EXITO", "EXITOSO", "EXITOSA", "CORRECTO",
+            "COMPLETATO", "COMPLETATA", "TERMINATO", "TERMINATA", "FINITO", "FINITA", "RIUSCITO",
+            "RIUSCITA", "SUCCESSO",
+            "VOLTOOID", "KLAAR", "GEREED", "GESLAAGD", "AFGEROND")  # fmt: skip
+"""In English, German, French, Spanish, Italian and Dutch, without accents."""
 UNFINISHED = ("FAILED", "FAIL", "ERROR", "CANCELLED", "CANCELED", "KILLED", "ABORTED", "TIMEOUT",
               "NODE_FAIL", "OUT_OF_MEMORY", "OOM", "PREEMPTED", "BOOT_FAIL", "DEADLINE", "CRASHED",
-              "CRASH", "F", "CA", "TO", "NF", "RUNNING", "PENDING", "FALSE", "0", "1")  # fmt: skip
+              "CRASH", "F", "CA", "TO", "NF", "RUNNING", "PENDING", "FALSE", "0", "1", "EXIT",
+              "ABGEBROCHEN", "ABBRUCH", "FEHLER", "FEHLGESCHLAGEN", "FEHLERHAFT", "GESCHEITERT",
+              "ZEITUBERSCHREITUNG", "UNVOLLSTANDIG",
+              "ECHEC", "ECHOUE", "ECHOUEE", "ERREUR", "ANNULE", "ANNULEE", "INTERROMPU",
+              "INTERROMPUE", "ABANDONNE", "ARRETE", "INCOMPLET",
+              "FALLIDO", "FALLIDA", "FALLO", "CANCELADO", "CANCELADA", "INTERRUMPIDO",
+              "INTERRUMPIDA", "ABORTADO", "INCOMPLETO",
+              "FALLITO", "FALLITA", "ERRORE", "ANNULLATO", "ANNULLATA", "INTERROTTO", "INTERROTTA",
+              "MISLUKT", "FOUT", "GEANNULEERD", "AFGEBROKEN", "ONDERBROKEN")  # fmt: skip
+MINORITY, SHORT = 0.2, 0.2
+"""A word of at most that share of the runs, each shorter than that share of every other run."""
 
 
 def with_ends(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
     """Flag unfinished runs where the table has a state or, without one, an exit code.
+
+    Of words that are in no list, those of a few runs that are the shortest by far are no good end.
 
     >>> runs = pl.DataFrame({ROW: [0, 1, 2], "exit_code": [0, 137, None]})
     >>> flagged, notes = with_ends(runs)
     >>> flagged["censored"].to_list()
     [False, True, None]
     """
-    if "censored" in table.columns or not {"state", "exit_code"} & set(table.columns):
+    if "censored" in table.columns:
         return table, []
+    if not {"state", "exit_code"} & set(table.columns):
+        return table, _perhaps_ends(table)
     by = "state" if "state" in table.columns else "exit_code"
-    ended = pl.col(by).cast(pl.String).str.strip_chars().str.to_uppercase()
+    ended = _plain(by)
     known = FINISHED if by == "state" else SUCCESS
     strange = table.filter(~ended.is_in([*known, *UNFINISHED])) if by == "state" else table.clear()
     if strange.height and not table.select(ended.is_in(list(known)).any()).item():
-        # in another language all would count as failed
-        unsaid = pl.when(ended.is_in(list(UNFINISHED))).then(pl.lit(value=True))
-        word = strange["state"].value_counts(sort=True)["state"][0]
-        return table.with_columns(censored=unsaid), [
-            note_rows(f"{by} {word!r} {UNSAID}", strange[ROW].to_list())
-        ]
+        return _in_no_list(table, strange)
     table = table.with_columns(censored=~ended.is_in(list(known)))
     rows = table.filter("censored")[ROW].to_list()
     return table, [
         note_rows(f"did not end well by its {by}: counts as unfinished", rows)
     ] if rows else []
+
+
+def _plain(name: str) -> pl.Expr:
+    """The words in capitals without accents."""
+    words = pl.col(name).cast(pl.String).str.normalize("NFD").str.replace_all(r"\p{M}", "")
+    return words.str.strip_chars().str.to_uppercase()
+
+
+def _in_no_list(table: pl.DataFrame, strange: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
+    """States of which none is known as a good end: all of another language would count as failed.
+
+    >>> runs = {ROW: [*range(6)], "runtime_s": [90, 3, 80, 95, 70, 85], "state": ["kesz", "hiba"]}
+    >>> runs["state"] = ["hiba" if r < 9 else "kesz" for r in runs["runtime_s"]]
+    >>> with_ends(pl.DataFrame(runs))[0]["censored"].to_list()
+    [None, True, None, None, None, None]
+    """
+    short = _cut_short(table, "state")
+    bad = _plain("state").is_in(list(UNFINISHED)) | pl.col("state").is_in(short)
+    cut = strange.filter(pl.col("state").is_in(short))
+    said = f"state {', '.join(map(repr, short))}"
+    notes = [note_rows(CUT_SHORT.format(said), cut[ROW].to_list())] if cut.height else []
+    rest = strange.filter(~pl.col("state").is_in(short))
+    if rest.height:
+        word = rest["state"].value_counts(sort=True)["state"][0]
+        notes.append(note_rows(f"state {word!r} {UNSAID}", rest[ROW].to_list()))
+    return table.with_columns(censored=pl.when(bad).then(pl.lit(value=True))), notes
+
+
+def _cut_short(table: pl.DataFrame, name: str) -> list[str]:
+    """The words of a column that few runs have, each of them far shorter than all other runs."""
+    if not table.schema.get("runtime_s", pl.String).is_numeric() or table.height < 5:
+        return []
+    words = (
+        table.filter(pl.col(name).is_not_null() & pl.col("runtime_s").is_not_null())
+        .group_by(name)
+        .agg(pl.len(), least=pl.col("runtime_s").min(), most=pl.col("runtime_s").max())
+        .sort("most", name)
+    )
+    runs = words["len"].cum_sum()
+    others = words["least"].reverse().cum_min().reverse().shift(-1)
+    apart = (runs <= MINORITY * table.height) & (words["most"] < SHORT * others)
+    last = apart.fill_null(value=False).arg_true()
+    return list(words[name][: last[-1] + 1]) if last.len() else []
+
+
+def _perhaps_ends(table: pl.DataFrame) -> list[Note]:
+    """A question where a column of few words that is no state may tell how runs ended."""
+    texts = [c for c in table.columns if table[c].dtype == pl.String]
+    asked = []
+    for name in (c for c in texts if table[c].n_unique() == 2):
+        for word in _cut_short(table, name):
+            rows = table.filter(pl.col(name) == word)[ROW].to_list()
+            asked.append(note_rows(PERHAPS.format(name, word, repr(name)), rows))
+    return asked

@@ -38,32 +38,39 @@ CLOCK = re.compile(r"[ _]*[(\[]\s*(h{1,2}:)?m{1,2}:s{1,2}\s*[)\]]$", re.IGNORECA
 
 # our name: patterns of theirs without the unit suffix, best first
 NAMES: tuple[tuple[str, str], ...] = (
-    ("runtime_s", r"wall(_?time|_?clock(_time)?)?|run_?time|elapsed(_time)?|duration|walltime_sec"),
+    ("runtime_s", r"(ru_)?wall(_?time|_?clock(_time)?)?|run_?time|elapsed(_?time|_?raw)?|duration"
+                  r"|walltime_sec|resources_used_walltime"),
     ("runtime_s", r"(exec(ution)?_?|total_?|solve_?)?time|time_(per_epoch|to_solution)|makespan"),
     ("cap_w", r"(\w+_)?(power_?)?p?cap|(\w+_)?power_?limit|cap_per_gpu"),
     ("power_w", r"(total_|average_|avg_|mean_)?power(_mean|_avg|_total|_draw|_consumption)?|watts"),
-    ("energy_j", r"(total_|consumed_?)?energy(_total|_used|_consumed|_consumption)?|joules"),
+    ("energy_j", r"(total_|consumed_?)?energy(_total|_used|_consumed|_consumption|_?raw)?|joules"),
     ("power_per_node_w", r"(average_|avg_|mean_)?(node_power|power_per_node)(_mean|_avg)?"),
-    ("nodes_alloc", r"(num_)?nodes?_(alloc|allocated|used)"),
-    ("gpus_alloc", r"(num_)?gpus?_(alloc|allocated|used)"),
-    ("cores_alloc", r"(num_)?(cores?|cpus?)_(alloc|allocated|used)"),
-    ("nodes", r"(num_?|n_?)?nodes?(_req|_num|_count)?|nnodes|hosts?"),
-    ("gpus", r"(num_?|n_?)?gpus?(_req|_num|_count)?|ngpus"),
-    ("cores", r"(num_?|n_?)?(cores?|cpus?)(_req|_num)?|proc(essor)?s(_req)?|processes|ranks"),
+    ("nodes_alloc", r"(num_)?nodes?_(alloc|allocated|used)|alloc_?nodes"),
+    ("gpus_alloc", r"(num_)?gpus?_(alloc|allocated|used)|alloc_?gpus"),
+    ("cores_alloc", r"(num_)?(cores?|cpus?)_(alloc|allocated|used)|alloc_?cpus"),
+    ("nodes", r"(num_?|n_?)?nodes?(_req|_num|_count)?|nnodes|(num_?|n_?|nexec_)?hosts?|req_?nodes"
+              r"|resource_list_(nodect|nodes)"),
+    ("gpus", r"(num_?|n_?)?gpus?(_req|_num|_count)?|ngpus|req_?gpus|resource_list_ngpus"),
+    ("cores", r"(num_?|n_?)?(cores?|cpus?|slots?)(_req|_num)?|proc(essor)?s(_req)?|processes|ranks"
+              r"|req_?cpus|resource_list_(ncpus|procs)"),
     ("threads", r"(threads?|num_?threads|n_?threads|omp_num_threads)"),
     ("frequency_hz", r"(core_|cpu_|sm_)?(freq|frequency|clock)(_target)?|sm_target"),
     ("batch_size", r"(batch|batch_?size|bs)"),
     ("app", r"(app|application|job_?name|name|bench|benchmark|workload|code|kernel|program)"),
     ("wait_s", r"(wait|wait(ing)?_time|queue(d|ing)?_time|queue_wait)"),
-    ("job_id", r"(job|job_?id|run_?id|jobid)"),
-    ("user", r"(user|user_?id|username)"),
-    ("account", r"(account|project)"), ("partition", r"(partition|queue)"), ("qos", r"(qos)"),
-    ("submit_s", r"(submit|submit_time|submission|submitted)"),
-    ("start_s", r"(start|start_time|started)"), ("end_s", r"(end|end_time|ended|finished)"),
+    ("job_id", r"(job|job_?id|run_?id|jobid|job_?id_?raw|job_?number)"),
+    ("user", r"(user|user_?id|user_?name|owner)"),
+    ("account", r"(account|account_name|project)"),
+    ("partition", r"(partition|queue|queue_?name|qname)"), ("qos", r"(qos)"),
+    ("submit_s", r"(submit|(t_|time_)?submit(_?time|_at|_ts|_timestamp)?|submission(_?time)?|"
+                 r"submitted(_at)?|qtime|qsub_time)"),
+    ("start_s", r"(t_|time_)?start(_?time|_at|_ts|_timestamp)?|started(_at)?|t_run|begin(_?time)?"),
+    ("end_s", r"(t_|time_)?end(_?time|_at|_ts|_timestamp)?|ended(_at)?|(time_)?finish(_?time)?|"
+              r"finished(_at)?|t_cleanup"),
     ("time_limit_s", r"(time|wall)_?limit|(wall_?(time|clock)|time|run_?time)"
-                     r"_(req(uest(ed)?)?|limit)"
+                     r"_(req(uest(ed)?)?|limit)|resource_list_walltime"
                      r"|(req(uest(ed)?)?|max|estimated)_(wall_?(time|clock)|time|run_?time)"),
-    ("state", r"(state|status|job_state)"),
+    ("state", r"(stat|state|status|job_state|job_status|zustand|[eé]tat|estado|stato|toestand)"),
     ("exit_code", r"exit|rc|(exit|return)_?(code|status|value)"),
 )  # fmt: skip
 
@@ -166,6 +173,30 @@ def interval_names(columns: Sequence[str]) -> dict[str, str]:
     ({'run_id': 'run_id'}, {})
     """
     return {"run_id": "run_id"} if {"run_id", "span_s"} <= set(columns) else {}
+
+
+def not_as_named(frame: pl.DataFrame) -> dict[str, str]:
+    """Columns that mean another thing than their name says alone, and what.
+
+    ``cpu`` beside ``slots``, or with fractions, is time of processors; and of two columns of nodes
+    the one that says so has those asked for.
+
+    >>> not_as_named(pl.DataFrame({"cpu": [177.63], "num_nodes": [2], "num_nodes_req": [4]}))
+    {'cpu': '', 'num_nodes_req': 'nodes_requested'}
+    """
+    named: dict[str | None, list[str]] = {}
+    for c in frame.columns:
+        named.setdefault(guess_name(c), []).append(c)
+    made = {}
+    for c in (c for c in named.get("cores", []) if c.lower() == "cpu"):
+        values = frame[c].drop_nulls()
+        if len(named["cores"]) > 1 or (values.dtype.is_float() and (values % 1 != 0).any()):
+            made[c] = ""
+    nodes = named.get("nodes", [])
+    asked = [c for c in nodes if "req" in c.lower()]
+    if len(asked) == 1 and len(nodes) == 2 and "nodes_requested" not in frame.columns:
+        made[asked[0]] = "nodes_requested"
+    return made
 
 
 def lone_quantity(ours: str, columns: Sequence[str]) -> str | None:

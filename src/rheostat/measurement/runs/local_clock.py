@@ -9,6 +9,9 @@ import polars as pl
 
 from rheostat.core.jobs import Note
 from rheostat.measurement.checks import ROW, note_rows
+from rheostat.measurement.dates import instants_of
+from rheostat.measurement.runs.guess import guess_name
+from rheostat.measurement.runs.mapping import Mapped
 from rheostat.measurement.slurm.sacct_clock import time_zone
 
 HOUR_S = 3600.0
@@ -22,6 +25,20 @@ HOUR_OFF = (
     "`rheostat read` tells it"
 )
 REPEATED = "{} in an hour that the clock of {} shows twice: not known which, null"
+
+
+def read_dates(frame: pl.DataFrame, chosen: Mapped) -> tuple[pl.DataFrame, list[Note]]:
+    """The frame with texts that are dates, of columns that are or name an instant, as instants.
+
+    >>> frame = pl.DataFrame({"qsub_time": ["13/09/2026 10:00:00"], "app": ["13/09/2026 10:00:00"]})
+    >>> read_dates(frame, Mapped())[0].row(0)
+    ('2026-09-13 10:00:00', '13/09/2026 10:00:00')
+    """
+    mapped = {c: ours for ours, s in chosen.columns.items() for c in s.columns}
+    texts = [c for c in frame.columns if frame[c].dtype == pl.String]
+    names = [c for c in texts if mapped.get(c, guess_name(c)) in INSTANTS]
+    made, said = instants_of({c: frame[c] for c in names})
+    return frame.with_columns(**made), [Note(words) for words in said]
 
 
 def instants(

@@ -38,9 +38,10 @@ from rheostat.measurement.runs.guess import (
     guess_name,
     interval_names,
     lone_quantity,
+    not_as_named,
     split_unit,
 )
-from rheostat.measurement.runs.local_clock import instants
+from rheostat.measurement.runs.local_clock import instants, read_dates
 from rheostat.measurement.runs.mapping import ColumnSource, Mapped, load_mapping
 from rheostat.measurement.runs.records import read_records
 from rheostat.measurement.training_columns import COLUMNS
@@ -139,6 +140,7 @@ def read_runs(
         raise DataError(
             str(path), [*(f"mapped column {c} is missing" for c in missing), _present(frame)]
         )
+    frame, dated = read_dates(frame, chosen)
     taken, described = _take(frame, chosen)
     rest, guessed, words = _guess_rest(frame, chosen, taken)
     table = frame.select(ROW, **taken, **rest)
@@ -161,11 +163,7 @@ def read_runs(
             ["found no runtime, power or energy among the columns", _present(frame), hint],
         )
     words += [
-        *back,
-        *derived,
-        *summed,
-        *zeros,
-        *unfinished,
+        *(*dated, *back, *derived, *summed, *zeros, *unfinished),
         *_disagreement(table),
         *listed_twice(table),
     ]
@@ -277,8 +275,12 @@ def _guess_rest(
     words: list[str] = []
     texts: list[Note] = []
     alone = {lone_quantity(q, frame.columns): q for q in QUANTITIES if not _named(q, frame, taken)}
+    other = not_as_named(frame)
     for theirs in (c for c in frame.columns if c not in used):
         guess = _guess(theirs, frame[theirs], chosen.known, alone.get(theirs))
+        if (ours := other.get(theirs)) is not None and not {ours} & {*taken, *exprs}:
+            known = guess_known(theirs, frame[theirs]) if not ours else Moment.SUBMIT
+            guess = Guess(ours or theirs, theirs, 1.0, "", known)
         if guess.name in taken or guess.name in exprs:
             guess = Guess(theirs, theirs, 1.0, "", chosen.known.get(theirs, Moment.END))
         exprs[guess.name] = _expr(frame, ColumnSource((theirs,), guess.scale), guess.name)

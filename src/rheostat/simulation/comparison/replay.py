@@ -90,8 +90,8 @@ def logged_waits(trace: JobTable, run: JobTable) -> Array | None:
 
 
 def _matched(trace: JobTable, run: JobTable, wait: Array) -> Array:
-    """By job number and submission, the first of a kind where several jobs share both."""
-    keys = ["job_id", "submit_s"]
+    """By job number, where there is one, and submission; the first of several that share both."""
+    keys = [k for k in ("job_id", "submit_s") if k in trace.schema]
     known = trace.frame.select(keys).with_columns(logged=pl.Series(wait))
     known = known.unique(keys, keep="first", maintain_order=True)
     result = run.frame.select(keys).join(known, on=keys, how="left", maintain_order="left")

@@ -1,0 +1,92 @@
+"""Instants as sites write them: ISO 8601, or dates with points or strokes, names of months, a zone.
+
+``09/01/2026`` is a day of September in one country and of January in another.  One order holds for
+all columns of a table: the one in which more cells are dates, else the one in which the table spans
+less time, else the day comes first; which it is gets noted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import polars as pl
+
+ISO = r"^\s*(\d{4}-\d\d-\d\d([T ]|$))"
+NUMBER = r"^\s*[-+]?\d+(\.\d*)?\s*$"
+WITH_ZONE = r"\d\d:\d\d(:\d\d(\.\d+)?)?\s*(Z|[-+]\d\d:?\d\d)\s*$"
+DAY_FIRST = ("%d/%m/%Y", "%d-%m-%Y", "%d/%m/%y")
+MONTH_FIRST = ("%m/%d/%Y", "%m-%d-%Y", "%m/%d/%y")
+EITHER = ("%d.%m.%Y", "%d.%m.%y", "%Y/%m/%d", "%Y.%m.%d", "%d-%b-%Y", "%d %b %Y", "%b %d %Y")
+TIMES = (" %H:%M:%S%.f", " %H:%M", " %I:%M:%S %p", " %I:%M %p", "T%H:%M:%S%.f", "")
+WHOLE = ("%a %b %d %H:%M:%S %Y", "%b %d %H:%M:%S %Y", "%Y%m%dT%H%M%S", "%Y%m%d %H:%M:%S")
+AS_ISO = "%Y-%m-%d %H:%M:%S%.f"
+READ = "times as {} read {}"
+GUESSED = ", as the log is shorter so: write them as 2026-09-13 00:00:49 if that is wrong"
+
+
+def instants_of(columns: Mapping[str, pl.Series]) -> tuple[dict[str, pl.Series], list[str]]:
+    """Columns of texts that are instants in a form that Python and polars read, and what to note.
+
+    A column whose times have a zone becomes instants in UTC; other dates become ISO 8601 without
+    one.  Cells that are no date stay as they are, and columns that are ISO 8601 are not returned.
+
+    >>> made, said = instants_of({"end": pl.Series(["09/01/2026 00:14:59", "09/13/2026 01:00:00"])})
+    >>> made["end"][0], said
+    ('2026-09-01 00:14:59', ["times as '09/01/2026 00:14:59' read month first"])
+    >>> instants_of({"end": pl.Series(["2026-09-01T00:06:25Z"])})[0]["end"].dt.epoch("s").to_list()
+    [1788221185]
+    """
+    zoned = {n: v for n, v in columns.items() if v.str.contains(WITH_ZONE).mean() == 1.0}
+    made = {n: v.str.to_datetime(strict=False, time_unit="us") for n, v in zoned.items()}
+    rest = {n: v for n, v in columns.items() if n not in made}
+    odd = {n: v for n, v in rest.items() if _unread(v).len() > v.count() / 2}
+    if not odd:
+        return made, []
+    by_order = {
+        words: {n: _dates(v, (*first, *EITHER)) for n, v in odd.items()}
+        for words, first in (("day first", DAY_FIRST), ("month first", MONTH_FIRST))
+    }
+    order = min(by_order, key=lambda words: _misfit(by_order[words].values()))
+    read = {n: v for n, v in by_order[order].items() if v.count()}
+    made |= {n: v.dt.strftime(AS_ISO).fill_null(odd[n]) for n, v in read.items()}
+    return made, _words(order, by_order, odd) if read else []
+
+
+def _unread(values: pl.Series) -> pl.Series:
+    """Cells that are neither ISO 8601 nor a number."""
+    known = values.str.contains(ISO) | values.str.contains(NUMBER)
+    return values.filter(~known.fill_null(value=True))
+
+
+def _dates(values: pl.Series, days: Iterable[str]) -> pl.Series:
+    """The instants, in the one form that reads most cells; null where it reads none."""
+    text = values.str.strip_chars().str.replace_all(r"\s+", " ")
+    some = text.drop_nulls().head(200)
+    forms = [*(day + time for day in days for time in TIMES), *WHOLE]
+    likely = [f for f in forms if _parsed(some, f).count()]
+    return max(
+        (_parsed(text, f) for f in likely), key=pl.Series.count, default=_parsed(text, AS_ISO)
+    )
+
+
+def _parsed(text: pl.Series, form: str) -> pl.Series:
+    return text.str.to_datetime(form, strict=False, time_unit="us")
+
+
+def _misfit(columns: Iterable[pl.Series]) -> tuple[int, float]:
+    """How many cells are no date, and the time from the first to the last, s."""
+    every = pl.concat(list(columns))
+    dates = every.dt.epoch("s").drop_nulls()
+    return every.null_count(), float(dates.max() - dates.min()) if dates.len() else 0.0  # type: ignore[operator]
+
+
+def _words(
+    order: str, by_order: Mapping[str, Mapping[str, pl.Series]], odd: Mapping[str, pl.Series]
+) -> list[str]:
+    """What is noted of the order, and whether it is a guess."""
+    readings = [list(columns.values()) for columns in by_order.values()]
+    example = next(repr(_unread(v)[0]) for v in odd.values())
+    if all(a.equals(b, null_equal=True) for a, b in zip(*readings, strict=True)):
+        return []
+    unsure = len({_misfit(columns)[0] for columns in readings}) == 1
+    return [READ.format(example, order) + GUESSED * unsure]
