@@ -77,7 +77,8 @@ def _misfit(columns: Iterable[pl.Series]) -> tuple[int, float]:
     """How many cells are no date, and the time from the first to the last, s."""
     every = pl.concat(list(columns))
     dates = every.dt.epoch("s").drop_nulls()
-    return every.null_count(), float(dates.max() - dates.min()) if dates.len() else 0.0  # type: ignore[operator]
+    numbers = dates.to_numpy()
+    return every.null_count(), float(numbers.max() - numbers.min()) if len(numbers) else 0.0
 
 
 def _words(

@@ -82,7 +82,7 @@ def _slurm_joules(cells: pl.Series) -> pl.Series | None:
 def _number(text: str, unit: str) -> float | None:
     """In the base unit; None for what has no unit, or another."""
     if unit == "s":
-        text = WORDS.sub(lambda found: found[1].lower(), text)
+        text = WORDS.sub(lambda word: word[1].lower(), text)
     if not re.search(r"[A-Za-z]$", text.strip()):
         return None
     try:
