@@ -55,8 +55,8 @@ class Sandbox(ABC):
 
     @abstractmethod
     def command(
-        self, command: Sequence[str], folder: Path, environment: Mapping[str, str], *,
-        writable: bool = False, cache: Path | None = None,
+        self, command: Sequence[str], folder: Path, environment: Mapping[str, str],
+        writable: bool = False, *, cache: Path | None = None,
     ) -> list[str]:  # fmt: skip
         """The command line that confines ``command``."""
 
@@ -138,8 +138,8 @@ class Bubblewrap(Sandbox):
     gpu: bool = False
 
     def command(
-        self, command: Sequence[str], folder: Path, environment: Mapping[str, str], *,
-        writable: bool = False, cache: Path | None = None,
+        self, command: Sequence[str], folder: Path, environment: Mapping[str, str],
+        writable: bool = False, *, cache: Path | None = None,
     ) -> list[str]:  # fmt: skip
         """All but the folder is read-only or absent."""
         bind = "--bind" if writable else "--ro-bind"
@@ -182,8 +182,8 @@ class Apptainer(Sandbox):
     image: str = "/"
 
     def command(
-        self, command: Sequence[str], folder: Path, environment: Mapping[str, str], *,
-        writable: bool = False, cache: Path | None = None,
+        self, command: Sequence[str], folder: Path, environment: Mapping[str, str],
+        writable: bool = False, *, cache: Path | None = None,
     ) -> list[str]:  # fmt: skip
         """No network, no home, nothing of the environment."""
         variables = [f"--env={k}={v}" for k, v in environment.items()]
@@ -203,8 +203,8 @@ class Unsafe(Sandbox):
     sees_host = True
 
     def command(
-        self, command: Sequence[str], folder: Path, environment: Mapping[str, str], *,
-        writable: bool = False, cache: Path | None = None,
+        self, command: Sequence[str], folder: Path, environment: Mapping[str, str],
+        writable: bool = False, *, cache: Path | None = None,
     ) -> list[str]:  # fmt: skip
         """In the folder itself."""
         put = [f"{k}={v}" for k, v in environment.items()]
