@@ -19,7 +19,9 @@ from rheostat.measurement.slurm.spelling import amount, seconds
 
 AMOUNT = re.compile(r"power|energy|consum|time|elapsed|duration|wall|freq|clock|cap", re.IGNORECASE)
 UNITS = ("s", "W", "J", "Hz")
-WORDS = re.compile(r"\b(s|m|h|d)(ec(ond)?|in(ute)?|ou?r|ay)?(\(s\)|s)?(?!\w|\()", re.IGNORECASE)
+WORDS = re.compile(
+    r"\b(?:(s)ec(?:ond)?|(m)in(?:ute)?|(h)(?:ou)?r|(d)ay)(?:\(s\)|s)?(?!\w|\()", re.I
+)
 """``4251 second(s)`` of LSF, ``1 hour 5 mins``: the first letter is the unit."""
 ENERGY = re.compile(r"energy|consum|joule", re.IGNORECASE)
 THOUSANDS = "cells as sacct writes ConsumedEnergy, 2.70K for 2,700: read in J"
@@ -54,8 +56,8 @@ def seconds_of_cell(text: str) -> float | None:
 
     >>> seconds_of_cell("00:01:30"), seconds_of_cell("35 s"), seconds_of_cell("soon")
     (90.0, 35.0, None)
-    >>> seconds_of_cell("4251 second(s)"), seconds_of_cell("1 hour 5 mins")
-    (4251.0, 3900.0)
+    >>> [seconds_of_cell(text) for text in ("4251 second(s)", "1 hour 5 mins", "80 ms", "2 hrs")]
+    [4251.0, 3900.0, 0.08, 7200.0]
     """
     clock = seconds(text)
     if clock is not None:
@@ -82,7 +84,7 @@ def _slurm_joules(cells: pl.Series) -> pl.Series | None:
 def _number(text: str, unit: str) -> float | None:
     """In the base unit; None for what has no unit, or another."""
     if unit == "s":
-        text = WORDS.sub(lambda word: word[1].lower(), text)
+        text = WORDS.sub(lambda word: word[0][0].lower(), text)
     if not re.search(r"[A-Za-z]$", text.strip()):
         return None
     try:
