@@ -478,3 +478,22 @@ def test_the_order_of_day_and_month_is_that_in_which_a_table_is_one_stretch(csv)
     assert not any("read day first" in n.message for n in points.notes)
     words = read_runs(csv(head + "1,5,Tue Sep  1 10:00:00 2026\n1,5,Sat Sep 12 10:00:00 2026\n"))
     assert words.frame["start_s"].to_list() == guessed.frame["start_s"].to_list()
+
+
+def test_one_time_of_any_name_beside_measured_energy_is_the_run_time(csv):
+    text = "solver,{},energy_J\ncg,1.5,500\ngmres,2.5,800\n"
+    jobs = read_runs(csv(text.format("solve_s")))
+    assert jobs.frame["runtime_s"].to_list() == [1.5, 2.5]
+    assert any("runtime_s = solve_s" in n.message for n in jobs.notes)
+    for other in ("idle_s", "setup_s", "ttft_s", "submit_s"):
+        assert (
+            read_runs(csv(text.format(other))).frame.get_column("runtime_s", default=None) is None
+        )
+
+
+def test_a_knob_of_cells_with_one_unit_stays_in_it(csv):
+    path = csv("SM Clock,Elapsed,Avg Power\n900 MHz,57 s,186 W\n1110 MHz,48 s,243 W\n")
+    kept = read_runs(path, keep=("SM Clock",))
+    assert kept.frame["SM Clock"].to_list() == [900, 1110]
+    assert any("cells in MHz, and so are its values in --knob" in n.message for n in kept.notes)
+    assert read_runs(path).frame["frequency_hz"].to_list() == [900e6, 1110e6]

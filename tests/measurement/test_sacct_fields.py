@@ -158,13 +158,15 @@ def test_steps_of_no_job_are_named_and_an_id_twice_is_noted(tmp_path) -> None:
     assert ((1,), 1) in told.values()
     assert ((2, 3), 2) in told.values()
     for wrong, said in (({"State": None}, "field State is missing"),
-                        ({"Submit": None}, "field Submit is missing"),
                         ({"ElapsedRaw": None, "End": None},
                              "field Elapsed or ElapsedRaw (or Start and End) is missing"),
                         ({"JobID": None}, "field JobID or JobIDRaw is missing")):  # fmt: skip
         with pytest.raises(DataError) as caught:
             sacct(tmp_path, **wrong)
         assert [said in p for p in caught.value.problems] == [True, False]
+    jobs = sacct(tmp_path, Submit=None)
+    assert jobs.frame["submit_s"].to_list() == [None]
+    assert any("no field Submit" in n.message for n in jobs.notes)
 
 
 def number(value):

@@ -141,7 +141,7 @@ def test_unknown_times_and_impossible_rows(sacct):
 
 
 def test_missing_fields_are_all_named(sacct):
-    with pytest.raises(DataError, match=r"State is missing.*Submit is missing.*Elapsed or"):
+    with pytest.raises(DataError, match=r"State is missing.*Elapsed or"):
         read_sacct(sacct("1|x\n", header="JobID|JobName\n"))
     with pytest.raises(DataError, match="no job line"):
         read_sacct(sacct(""))
@@ -239,3 +239,24 @@ def test_lists_of_nodes_tell_whose_joules_are_those_of_others_too(tmp_path):
     jobs = read_sacct(path)
     assert jobs.frame["shared"].to_list() == [True, True, False]
     assert any(n.message.startswith("energy_j: 2 jobs shared a node") for n in jobs.notes)
+
+
+def test_without_submit_totals_are_read_and_the_lack_is_noted(sacct):
+    header = "JobID|State|Start|End|ElapsedRaw|NNodes\n"
+    row = "7|COMPLETED|2026-09-01T00:01:00|2026-09-01T00:02:00|60|2\n"
+    jobs = read_sacct(sacct(row, header=header))
+    assert jobs.frame.select("submit_s", "runtime_s", "nodes").row(0) == (None, 60.0, 2)
+    assert any("no field Submit" in n.message for n in jobs.notes)
+
+
+def test_times_of_slurm_time_format_are_read_or_said(sacct):
+    row = "{}|cfd|COMPLETED|{}|{}|{}|60|5|2|\n"
+    points = ["13.09.2026 00:00:00", "13.09.2026 00:01:00", "13.09.2026 00:02:00"]
+    iso = ["2026-09-13T00:00:00", "2026-09-13T00:01:00", "2026-09-13T00:02:00"]
+    named = ("submit_s", "start_s", "end_s", "runtime_s")
+    read, same = (read_sacct(sacct(row.format(7, *t))).frame.select(named) for t in (points, iso))
+    assert read.equals(same)
+    assert None not in read.row(0)
+    jobs = read_sacct(sacct(row.format(7, *iso) + row.format(8, "Ystday 10:05", "?", "?")))
+    assert jobs.frame["submit_s"].null_count() == 1
+    assert any("is no time that can be told" in n.message for n in jobs.notes)

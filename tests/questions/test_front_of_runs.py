@@ -82,3 +82,9 @@ def test_prior_runs_with_energy_alone_are_learned_from():
                     "energy_j": [1e4, 1.5e4]})  # fmt: skip
     answer = rh.next_settings(own, knobs="nodes=1,2,4,8", prior=prior, rule="weighted=energy_j:1")
     assert not any("not used" in note.message for note in answer.notes)
+
+
+def test_a_rate_in_place_of_a_time_is_named_with_what_to_type() -> None:
+    runs = rh.table({"NB": [96, 128], "GFLOP/s": [800.0, 900.0], "power_w": [300.0, 310.0]})
+    with pytest.raises(DataError, match=r'runtime_s = \{from = "GFLOP/s", inverse = true\}'):
+        rh.front(runs, knobs=["NB=96,128"])

@@ -42,7 +42,9 @@ Model = Predictor | Path | str
 Place = Machine | Path | str | int | None
 """A machine, its processors, or its TOML file; None is the machine of the log."""
 POWERED = re.compile(r"energy|power|joule|watt|_j$|_w$")
-TIMED = re.compile(r"time|elapsed|duration|latency|per_s(ec|econd)?$")
+RATE = re.compile(r"per_s(ec|econd)?$|/ ?s(ec|econd)?$|flops?$|throughput|mlups|rate$|speed$|fom")
+TIMED = re.compile(r"time|elapsed|duration|latency|_(s|ms|us|secs?|seconds|mins?|minutes)$|"
+                   rf"{RATE.pattern}")  # fmt: skip
 MOST_VALUES = 40
 """Values of a column that may be a knob."""
 
@@ -335,7 +337,7 @@ def _perhaps(jobs: JobTable, measured: Sequence[str]) -> list[str]:
              and c not in VOCABULARY]  # fmt: skip
     if not names:
         return []
-    rate = re.search(r"per_s", names[0].lower())
+    rate = missing[0] == "runtime_s" and RATE.search(names[0].lower())
     source = f'{{from = "{names[0]}", inverse = true}}' if rate else f'"{names[0]}"'
     said = f"--map FILE.toml with [columns] and {missing[0]} = {source}"
     return [f"is it {' or '.join(names)}? name it: {said}"]

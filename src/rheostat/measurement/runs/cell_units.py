@@ -8,6 +8,7 @@ energy may be spelled as Slurm does, ``2.70K`` for 2,700 joules.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import polars as pl
 
@@ -27,8 +28,11 @@ ENERGY = re.compile(r"energy|consum|joule", re.IGNORECASE)
 THOUSANDS = "cells as sacct writes ConsumedEnergy, 2.70K for 2,700: read in J"
 
 
-def in_base_units(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
+def in_base_units(frame: pl.DataFrame, keep: Sequence[str] = ()) -> tuple[pl.DataFrame, list[Note]]:
     """Columns of cells with units as numbers in s, W, J or Hz, and a note for each.
+
+    Columns to ``keep`` whose cells all have one unit stay in it: those are knobs, and values for
+    them are typed as they stand in the file.
 
     >>> frame, notes = in_base_units(pl.DataFrame({"Power": ["350 W", "1.2 kW"]}))
     >>> frame["Power"].to_list(), notes[0].message
@@ -37,6 +41,10 @@ def in_base_units(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
     notes = []
     for name in [c for c in frame.columns if frame[c].dtype == pl.String]:
         if not AMOUNT.search(name) or split_unit(name)[2]:
+            continue
+        if name in keep and (own := _own_unit(frame[name])) is not None:
+            frame = frame.with_columns(own[0])
+            notes.append(Note(f"{name}: cells in {own[1]}, and so are its values in --knob"))
             continue
         for unit in UNITS:
             values = _numbers(frame[name], unit)
@@ -63,6 +71,28 @@ def seconds_of_cell(text: str) -> float | None:
     if clock is not None:
         return clock
     return _number(text, "s")
+
+
+def _own_unit(cells: pl.Series) -> tuple[pl.Series, str] | None:
+    """The numbers and the one unit of all cells; None where they have several, or none.
+
+    >>> _own_unit(pl.Series(["900 MHz", "1110 MHz"]))[0].to_list()
+    [900, 1110]
+    >>> _own_unit(pl.Series(["1 s", "2"]))
+    """
+    parts = cells.str.extract_groups(
+        r"^\s*([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*([A-Za-z]+)\s*$"
+    ).struct.unnest()
+    units = parts["2"].filter(cells.is_not_null()).unique().to_list()
+    numbers = parts["1"].cast(pl.Float64, strict=False)
+    if (
+        len(units) != 1
+        or units[0] is None
+        or not any(_number(f"1 {units[0]}", unit) is not None for unit in UNITS)
+    ):
+        return None
+    whole = bool((numbers.drop_nulls() % 1 == 0).all())
+    return (numbers.cast(pl.Int64) if whole else numbers).alias(cells.name), units[0]
 
 
 def _numbers(cells: pl.Series, unit: str) -> pl.Series | None:

@@ -82,6 +82,10 @@ RESULT = re.compile(
     r"elapsed|status|state|exit|cpi|clock|volume|vol|bw|band|rate|per_s$|score|fom|result|consistent|valid|warn|metric|epoch"
 )
 
+NO_RUN = re.compile(r"std|min|max|per_|limit|cap|idle|wait|submit|start|end|stamp|"
+                    r"setup|init|warm|delay|offset|span|period|interval|lag|ttft")  # fmt: skip
+"""Times of something else than a run."""
+
 
 @dataclass(frozen=True)
 class Guess:
@@ -219,6 +223,24 @@ def lone_quantity(ours: str, columns: Sequence[str]) -> str | None:
         and not re.search(r"std|min|max|per_|limit|cap|idle|wait|submit|start|end", c.lower())
     ]
     return fit[0] if len(fit) == 1 else None
+
+
+def lone_time(frame: pl.DataFrame) -> str | None:
+    """The one column of seconds that was measured beside energy or power, as ``solve_s``.
+
+    >>> lone_time(pl.DataFrame({"solve_s": [1.6, 2.7], "energy_J": [519.65, 836.13]}))
+    'solve_s'
+    >>> lone_time(pl.DataFrame({"solve_s": [1.6], "setup_s": [0.2], "energy_J": [519.65]}))
+    """
+    named = {guess_name(c) for c in frame.columns}
+    if not named & {"energy_j", "power_w", "power_per_node_w"} or {"start_s", "end_s"} <= named:
+        return None
+    fit = [
+        c for c in frame.columns
+        if split_unit(c)[1] == "_s" and guess_name(c) is None and frame[c].dtype.is_numeric()
+        and guess_known(c, frame[c]) is Moment.END
+    ]  # fmt: skip
+    return fit[0] if len(fit) == 1 and not NO_RUN.search(fit[0].lower()) else None
 
 
 def guess_known(source: str, values: pl.Series) -> Moment:

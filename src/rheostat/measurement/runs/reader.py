@@ -38,6 +38,7 @@ from rheostat.measurement.runs.guess import (
     guess_name,
     interval_names,
     lone_quantity,
+    lone_time,
     not_as_named,
     split_unit,
 )
@@ -125,7 +126,7 @@ def read_runs(
     -----
     A row whose runtime, energy or power is missing stays, with null.
     """
-    frame, notes = table_frame(path, encoding)
+    frame, notes = table_frame(path, encoding, keep)
     if all(frame[c].null_count() == frame.height for c in frame.columns if c != ROW):
         raise DataError(str(path), ["no cell has a value", _present(frame)])
     chosen = Mapped.of({"columns": dict(columns or {}), "known": dict(known or {})})
@@ -193,7 +194,9 @@ def _present(frame: pl.DataFrame) -> str:
     return f"present: {', '.join(c for c in frame.columns if c != ROW)}"
 
 
-def table_frame(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFrame, list[Note]]:
+def table_frame(
+    path: str | Path, encoding: str = "utf-8", keep: Sequence[str] = ()
+) -> tuple[pl.DataFrame, list[Note]]:
     """A table as it stands, in the file's names, with the row number in `ROW`; and notes."""
     path = ordinary_file(path)
     with path.open("rb") as file:
@@ -201,7 +204,7 @@ def table_frame(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFrame
     if not packed:
         reader = read_records if head(path, 64).lstrip()[:1] in (b"{", b"[") else read_delimited
         frame, notes = reader(path, encoding)
-        frame, read_in = in_base_units(frame)
+        frame, read_in = in_base_units(frame, keep)
         return frame, [*notes, *read_in]
     lazy, types = scan(path)
     nested = [c for c, t in types.items() if t.is_nested()]
@@ -275,6 +278,8 @@ def _guess_rest(
     words: list[str] = []
     texts: list[Note] = []
     alone = {lone_quantity(q, frame.columns): q for q in QUANTITIES if not _named(q, frame, taken)}
+    if not _named("runtime_s", frame, taken) and lone_quantity("runtime_s", frame.columns) is None:
+        alone[lone_time(frame)] = "runtime_s"
     other = not_as_named(frame)
     for theirs in (c for c in frame.columns if c not in used):
         guess = _guess(theirs, frame[theirs], chosen.known, alone.get(theirs))

@@ -86,7 +86,8 @@ def read_inferencex(path: str | Path) -> JobTable:
 
 def _theirs(columns: list[str]) -> dict[str, str]:
     """Our name to the first column that is called so."""
-    known = {plain(c): c for c in reversed(columns)}
+    known = {re.sub("_(w|watts?|j|joules?)$", "", plain(c)): c for c in reversed(columns)}
+    known |= {plain(c): c for c in reversed(columns)}
     pairs = ((ours, next((known[n] for n in names if n in known), None))
              for ours, names in NAMES.items())  # fmt: skip
     return {ours: name for ours, name in pairs if name is not None}
@@ -133,5 +134,6 @@ def _whole(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
         if "energy_per_token_j" not in frame.columns:
             frame = frame.with_columns(energy_per_token_j=power / pl.col("tokens_per_s"))
     if "energy_per_token_j" not in frame.columns:
-        notes.append(Note("no power and no energy per token: the energy law cannot learn from it"))
+        said = f"no power and no energy per token ({', '.join(NAMES['power_w_gpu'])})"
+        notes.append(Note(f"{said}: the energy law cannot learn from it"))
     return frame.drop("tokens_per_s_gpu", "power_w_gpu", strict=False), notes

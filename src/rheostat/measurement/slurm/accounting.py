@@ -140,6 +140,8 @@ def _pieces(lines: Iterator[str], header: str, delimiter: str, most: int) -> Ite
     at = next((names.index(n) for n in ("JobID", "JobIDRaw") if n in names), None)
     if at is None:
         raise DataError("sacct", [f"field JobID is missing: {header.strip()[:200]}"])
+    if "Submit" not in names:
+        raise DataError("sacct", [f"field Submit is missing: {header.strip()[:200]}"])
     part: list[str] = []
     for line in lines:
         if len(part) >= most and not _goes_on("".join(line.split(delimiter, at + 1)[at : at + 1])):

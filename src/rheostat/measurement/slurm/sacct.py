@@ -31,10 +31,12 @@ from rheostat.measurement.slurm.sacct_clock import (
     DERIVED,
     DOUBT,
     NO_LENGTH,
+    NO_SUBMIT,
     OFF,
     PUT_BACK,
     REPEATED,
     clocks_of,
+    dated,
     length_s,
     put_back,
     time_zone,
@@ -106,8 +108,8 @@ def read_sacct(
 ) -> JobTable:
     """Read what ``sacct --parsable2 --format=...`` printed; the first line names the fields.
 
-    Needs JobID (or JobIDRaw), State, Submit and Elapsed (or ElapsedRaw, or Start and End); more is
-    better.  ``zone`` is the site's time zone: sacct prints local time without one.
+    Needs JobID (or JobIDRaw), State and Elapsed (or ElapsedRaw, or Start and End); more is better,
+    Submit above all.  ``zone`` is the site's time zone: sacct prints local time without one.
 
     Parameters
     ----------
@@ -172,6 +174,8 @@ def read_piece(
     notes.append(Note(f"times read as {zone}{elsewhere}"))
     if orphans:
         notes.append(Note(f"steps without their job line: {', '.join(orphans[:10])}"))
+    runs, said = dated(runs)
+    notes += said if "Submit" in header else [*said, Note(NO_SUBMIT)]
     rows = [_job(run, stand) for run in runs]
     untimed = not times_runs(header)
     notes += [Note(DERIVED + OFF * (zone == "UTC"))] if untimed else []

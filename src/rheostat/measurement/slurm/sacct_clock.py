@@ -8,14 +8,26 @@ times  (submit, eligible, start, end) of a job, seconds since 1970, None where n
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise, product
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+import polars as pl
+
+from rheostat.core.jobs import Note
 from rheostat.errors import DataError
-from rheostat.measurement.checks import ROW
-from rheostat.measurement.slurm.sacct_lines import Cells, elapsed_s, times_runs
+from rheostat.measurement.checks import ROW, note_rows
+from rheostat.measurement.dates import instants_of
+from rheostat.measurement.slurm.sacct_lines import (
+    WHEN,
+    Cells,
+    JobRun,
+    elapsed_s,
+    number,
+    times_runs,
+)
 
 CLOCK = {"submit_s": "Submit", "eligible_s": "Eligible", "start_s": "Start", "end_s": "End"}
 HOUR_S, CLOCK_ERROR_S = 3600.0, 60.0
@@ -34,6 +46,42 @@ REPEATED = (
 )
 NO_LENGTH = "; of a run that may be an hour longer runtime_s is not known"
 DOUBT = "__repeated_hour"
+UNREAD = "{} is no time that can be told: null (SLURM_TIME_FORMAT=standard before sacct)"
+NO_SUBMIT = "no field Submit: when jobs were submitted, and how long they waited, is not known"
+
+
+def dated(runs: Sequence[JobRun]) -> tuple[list[JobRun], list[Note]]:
+    """The runs with times as SLURM_TIME_FORMAT asked for them in ISO 8601, and what is noted.
+
+    >>> cells = {"Submit": "13.09.2026 10:00:00", "Start": "Ystday 10:05"}
+    >>> runs, notes = dated([JobRun(0, cells, [])])
+    >>> runs[0].cells["Submit"], notes[0].message[:29]
+    ('2026-09-13 10:00:00', "'Ystday 10:05' is no time tha")
+    """
+    names = [n for n in CLOCK.values() if any(_strange(run.cells.get(n, "")) for run in runs)]
+    if not names:
+        return list(runs), []
+    texts = {n: pl.Series([run.cells[n] for run in runs], dtype=pl.String) for n in names}
+    made, said = instants_of(texts)
+    columns = [(made[n].cast(pl.String) if n in made else texts[n]).to_list() for n in names]
+    read = [replace(run, cells={**run.cells, **dict(zip(names, row, strict=True))})
+            for run, row in zip(runs, zip(*columns, strict=True), strict=True)]  # fmt: skip
+    left = [(run.row, t) for run in read for n in names if _strange(t := run.cells[n])]
+    notes = [Note(words) for words in said]
+    if left:
+        notes.append(note_rows(UNREAD.format(repr(left[0][1])), dict(left)))
+    return read, notes
+
+
+def _strange(text: str) -> bool:
+    """Whether a cell says something that is not read as a time, nor a word for none."""
+    if not text or WHEN.fullmatch(text) or number(text) is not None:
+        return False
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return True
+    return False
 
 
 def clocks_of(cells: Cells, zone: ZoneInfo) -> list[tuple[float | None, ...]]:

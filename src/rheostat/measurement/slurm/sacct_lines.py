@@ -117,7 +117,7 @@ def delimiter_of(first: str) -> str:
 def check_header(path: str | Path, header: list[str], delimiter: str) -> None:
     """Refuse a header without the fields that a job needs; all that is wrong at once."""
     have, problems = set(header), []
-    for choice in (("JobID", "JobIDRaw"), ("State",), ("Submit",)):
+    for choice in (("JobID", "JobIDRaw"), ("State",)):
         if not have & set(choice):
             problems.append(f"field {' or '.join(choice)} is missing")
     if not times_runs(have) and not {"Start", "End"} <= have:

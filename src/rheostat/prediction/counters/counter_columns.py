@@ -8,6 +8,7 @@ each was counted.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -26,6 +27,7 @@ NAMES = ("app", "job_id", "run_id", "region", "t_s", "span_s", "weight")
 """Columns that say which run a row is of and how long it was counted."""
 RARE = 0.05
 """Share of runs that may lack a counter before it is the counter that is not used."""
+REPEAT = re.compile(r"(run|rep|repeat|repetition|replicate)(_?(no|nr|num|number|index|idx))?")
 A_TOTAL = 0.97
 """Rank correlation with the runtime from which on a column is taken for a total; what is counted
 per second is none, though a clock may well fall as the runtime grows."""
@@ -59,7 +61,11 @@ def ignored(jobs: JobTable) -> dict[str, str]:
     threads - the same everywhere
     ipc - no value in 1 of 2 rows
     """
-    said = {c: _why_not(jobs, c) for c in jobs.columns if c not in (*TARGETS, *NAMES)}
+    said = {
+        c: "the number of a repeat" if REPEAT.fullmatch(c.lower()) else _why_not(jobs, c)
+        for c in jobs.columns
+        if c not in (*TARGETS, *NAMES)
+    }
     return {c: why for c, why in said.items() if why}
 
 

@@ -46,7 +46,10 @@ def outside(
     gpus = sorted({*seen.gpu.tolist(), *known_gpus})
     kinds = {accelerator(g) for g in gpus}
     never = np.array([accelerator(g) not in kinds for g in asked.gpu.tolist()], dtype=bool)
-    reasons: dict[str, Rows] = {f"GPU type never measured (measured: {', '.join(gpus)})": never}
+    said = (
+        f"GPU type never measured (measured: {', '.join(gpus)}; --kernels with times of it helps)"
+    )
+    reasons: dict[str, Rows] = {said: never}
     for name, reach in REACH.items():
         numbers = getattr(seen, name)[np.isfinite(getattr(seen, name))]
         if len(numbers):
