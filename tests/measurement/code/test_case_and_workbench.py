@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
+from pathlib import Path
+
+import pytest
 
 from rheostat.measurement.code import rungs_measure, rungs_races, rungs_run, toolchain
 from rheostat.measurement.code.capture import SandboxLimits
 from rheostat.measurement.code.case import Case, RungOptions
+from rheostat.measurement.code.kernel_cache import KernelCache
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.program_inputs import ProgramInput
 from rheostat.measurement.code.sandbox import Unsafe
@@ -177,24 +182,54 @@ def test_many_inputs_are_run_from_one_start(tmp_path):
     assert outputs == ["7 in\n", None, "a b \n", None, None]
 
 
-def test_kernels_of_opencl_are_compiled_once_for_each_program(box, tmp_path, tools, monkeypatch):
-    bench, kept = Workbench(box, tmp_path), []
+def test_kernels_of_opencl_are_compiled_once_for_each_program(box, tmp_path, tools):
+    bench = Workbench(box, tmp_path)
     for whose, kind in (("original", GCC), ("candidate", GCC), ("candidate", CLANG)):
-        bench.run(bench.build(program(whose, "opencl"), kind), ProgramInput())
-        kept.append(box.log[-1].cache)
-    original, candidate, again = kept
-    assert original.is_dir()
-    assert candidate.is_dir()
-    assert original != candidate == again
-    (candidate / "kernel.so").write_text("x" * 9)
-    monkeypatch.setattr("rheostat.measurement.code.workbench.MOST_KERNELS_B", 8)
-    bench.run(bench.build(program("candidate", "opencl"), GCC), ProgramInput())
-    assert list(candidate.iterdir()) == []
+        built = bench.build(program(whose, "opencl"), kind)
+        with bench.kernels.of_run(built.program) as place:
+            assert (place / "kernel.so").exists() is (kind == CLANG)
+            (place / "kernel.so").write_text(whose)
+    bench.run(bench.build(program("original", "opencl"), GCC), ProgramInput())
+    assert box.log[-1].cache.parent == tmp_path
+    kept = dict(bench.kernels.first)
     bench.discard([program("original", "opencl").text])
-    assert original.exists()
-    assert not candidate.exists()
+    assert [kept[program(w, "opencl").text].exists() for w in ("original", "candidate")] == [
+        True, False
+    ]  # fmt: skip
     bench.run(bench.build(program("candidate"), GCC), ProgramInput())
     assert box.log[-1].cache is None
+
+
+def test_no_run_finds_what_another_but_the_first_left(tmp_path):
+    cache, told = KernelCache(tmp_path), program("candidate", "opencl")
+    with cache.of_run(told) as place:
+        (place / "deep").mkdir()
+        (place / "deep" / "kernel.so").write_text("compiled")
+    for k in range(3):
+        with cache.of_run(told) as place:
+            assert sorted(p.name for p in place.rglob("*")) == ["deep", "kernel.so"]
+            assert (place / "deep" / "kernel.so").read_text() == "compiled"
+            (place / "deep" / "kernel.so").write_text(f"changed in run {k}")
+            (place / f"run{k}").write_text("")
+
+
+@pytest.mark.parametrize("hostile", ["link", "pipe", "depth", "size"])
+def test_what_no_library_leaves_is_not_kept(tmp_path, monkeypatch, hostile):
+    cache, told = KernelCache(tmp_path), program("candidate", "opencl")
+    with cache.of_run(told) as place:
+        if hostile == "link":
+            (place / "link").symlink_to("/etc")
+        elif hostile == "pipe":
+            os.mkfifo(place / "pipe")
+        elif hostile == "depth":
+            place.joinpath(*["d"] * 13).mkdir(parents=True)
+        else:
+            monkeypatch.setattr("rheostat.measurement.code.kernel_cache.MOST_B", 8)
+            (place / "kernel.so").write_text("x" * 9)
+    assert not place.exists()
+    with cache.of_run(told) as place:
+        assert list(place.iterdir()) == []
+    assert Path("/etc/passwd").exists()
 
 
 def test_a_device_is_used_where_there_is_one_and_the_sandbox_lets_it(box, tmp_path, monkeypatch):

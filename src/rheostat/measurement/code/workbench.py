@@ -15,6 +15,7 @@ from pathlib import Path
 
 from rheostat.measurement.code.capture import SandboxLimits, SandboxRun
 from rheostat.measurement.code.cuda_on_host import on_host
+from rheostat.measurement.code.kernel_cache import KernelCache
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.program_inputs import ProgramInput
 from rheostat.measurement.code.sandbox import Sandbox, give_away
@@ -34,8 +35,6 @@ SYSCALL = re.compile(r"\t(syscall|sysenter|int +\$0x80)\b")
 SYSTEM_CALL = "(system call)"
 """Stands among the imports of a program that enters the kernel by itself."""
 WITHOUT_FLAGS = "the build command does not pass {flags} on, so that nothing would be checked"
-MOST_KERNELS_B = 2**26
-"""Of compiled kernels; where there is more, they are compiled anew."""
 MOST_OUTPUTS_B = 2**23
 """Of many runs together."""
 OWN_SHADOW_B = 0
@@ -81,8 +80,11 @@ class Workbench:
     folder: Path
     builds: dict[str, Built] = field(default_factory=dict)
     imported: dict[str, frozenset[str] | None] = field(default_factory=dict)
-    kernels: dict[str, Path] = field(default_factory=dict)
     reads_stderr: bool = False
+    kernels: KernelCache = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.kernels = KernelCache(self.folder)
 
     @property
     def gpu(self) -> bool:
@@ -128,23 +130,7 @@ class Workbench:
             if built.program.text not in kept:
                 shutil.rmtree(built.folder, ignore_errors=True)
                 del self.builds[key]
-        for text in set(self.kernels) - set(kept):
-            shutil.rmtree(self.kernels.pop(text), ignore_errors=True)
-
-    def _kept_kernels(self, program: Program) -> Path | None:
-        """Where OpenCL's library keeps the kernels of a program, whatever its host was built by.
-
-        To compile them takes fifteen times as long as to start the program.
-        """
-        if program.language != "opencl":
-            return None
-        place = self.kernels.setdefault(program.text, self.folder / f"kernels{len(self.kernels)}")
-        if sum(p.lstat().st_size for p in place.rglob("*")) > MOST_KERNELS_B:
-            shutil.rmtree(place, ignore_errors=True)
-        if not place.exists():
-            place.mkdir()
-            give_away(place)
-        return place
+        self.kernels.discard(kept)
 
     def _written(self, program: Program, key: str) -> Path:
         folder = self.folder / key
@@ -178,9 +164,9 @@ class Workbench:
         checks = {k: sanitizer_options(v) if k.endswith("SAN_OPTIONS") else v
                   for k, v in (environment or {}).items()}  # fmt: skip
         command = [*wrapper, *_command(built, given.called), *given.arguments]
-        run = self.sandbox.run(command, built.folder, stdin=given.stdin, limits=limits,
-                               environment={**variables, **checks},
-                               cache=self._kept_kernels(built.program))  # fmt: skip
+        with self.kernels.of_run(built.program) as cache:
+            run = self.sandbox.run(command, built.folder, stdin=given.stdin, limits=limits,
+                                   environment={**variables, **checks}, cache=cache)  # fmt: skip
         return replace(run, stdout=run.stdout + run.stderr) if self.reads_stderr else run
 
     def run_each(
