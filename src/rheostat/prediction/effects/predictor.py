@@ -229,10 +229,10 @@ class WithinApplication:
         return Outcome(values, support, plausible.notes(unlike), grade)
 
     def _home(self, frame: pl.DataFrame) -> Rows:
-        """The rows of ``frame`` as they were asked for."""
+        """The rows of ``frame`` as they were asked for, or ran where no amount was asked for."""
         return self.coding_.rows(
             frame.with_columns(
-                pl.col(requested(k)).fill_null(pl.col(k)).alias(k)
+                pl.when(pl.col(requested(k)) > 0).then(requested(k)).otherwise(k).alias(k)
                 for k in self.knobs
                 if requested(k) in frame.columns
             )
