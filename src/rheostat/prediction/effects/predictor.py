@@ -18,7 +18,7 @@ n  rows      B  draws      p, s, k, g  effect, request, size and guess columns, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -35,14 +35,16 @@ from rheostat.prediction.effects.believed import (
     exponent_by_chance,
     moved_by_chance,
 )
+from rheostat.prediction.effects.by_request import fit_by_request
 from rheostat.prediction.effects.effect_coding import PROBLEM, SIZES, Rows, fit_coding
 from rheostat.prediction.effects.effect_prior import effect_prior
 from rheostat.prediction.effects.hierarchy import Hierarchy, Ints, Prior, learn
 from rheostat.prediction.effects.identification import Identification, identify, several
 from rheostat.prediction.effects.job_noise import job_noise
-from rheostat.prediction.effects.levels import EffectLevels, centred, drift, fit_levels
+from rheostat.prediction.effects.levels import centred, drift, fit_levels
 from rheostat.prediction.effects.plausible import Mask
-from rheostat.prediction.effects.problem_levels import ProblemLevels, fit_problem_levels
+from rheostat.prediction.effects.problem_levels import fit_problem_levels
+from rheostat.prediction.effects.quantity_effects import QuantityEffects
 from rheostat.prediction.effects.shapes import PARALLEL, logs
 from rheostat.prediction.effects.weighed_rows import (
     UNLIKE,
@@ -60,21 +62,6 @@ from rheostat.prediction.features.requested_settings import requested
 from rheostat.prediction.features.support import fit_support
 from rheostat.prediction.intervals import PERMUTATIONS
 from rheostat.prediction.saved_models.from_file import blames_its_file
-
-
-@dataclass(frozen=True)
-class QuantityEffects:
-    """One quantity: weights of every application, levels, exponents of perfect scaling.
-
-    ``drift`` is the share of the noise that runs of one time have in common, ``problems`` those
-    that are known.
-    """
-
-    weights: Hierarchy
-    levels: EffectLevels
-    exponents: Array
-    drift: float
-    problems: ProblemLevels | None = None
 
 
 class WithinApplication:
@@ -272,7 +259,7 @@ class WithinApplication:
         fitted = self.fitted_[target]
         away = (rows.log_run - home.log_run) @ fitted.exponents
         moved = self._moved(target, rows.app, rows.effect[target] - home.effect[target])
-        return away + moved + self._left_open(target, rows)
+        return away + moved + fitted.by_request.of(rows) + self._left_open(target, rows)
 
     def _left_open(self, target: str, rows: Rows) -> Array:
         """What the error that records leave open makes of a quantity at another setting, (B, n)."""
@@ -296,6 +283,7 @@ class WithinApplication:
     def _fit_quantities(self, rows: Rows, home: Rows, y: Array, believed: Believed | None) -> None:
         """Identification from the first target, then weights and levels of every target."""
         rng, designed = np.random.default_rng([self.seed, 0]), believed is None
+        normal = np.random.default_rng([self.seed, 4]).standard_normal(self.n_draws)
         s, k = rows.request.shape[1], rows.size.shape[1]
         request = group_means(rows.request, rows.problem)
         cell = rows.cell
@@ -317,6 +305,10 @@ class WithinApplication:
                 sizes = self.coding_.sizes
                 self.identification_ = identify(rows, asked, size, plain, sizes, **how)
                 self._fit_doubts(rows, believed)
+            told = self.identification_.by == "trial" and target in TIMED
+            by_request = fit_by_request(rows, flat, normal, told=told)
+            left = left - by_request.of(rows).mean(axis=0)
+            flat[:, -1] = centred(left, cell)
             level = even(flat, rows.problem, cell)
             prior = effect_prior(self.coding_, self.identification_, target, x.shape[1], p, s)
             hierarchy = self._learn(level, rows, prior, lost, rng)
@@ -335,7 +327,8 @@ class WithinApplication:
             levels = fit_levels(whole, left, cell, rows.app, point, hierarchy.noise[:-1], common)
             ran = left - levels.of(x, rows.cell, rows.app, point)
             problems = fit_problem_levels(ran, request, rows.seen, noise[rows.app], between)
-            self.fitted_[target] = QuantityEffects(hierarchy, levels, exponents, common, problems)
+            parts = hierarchy, levels, exponents, common, by_request, problems
+            self.fitted_[target] = QuantityEffects(*parts)
 
     def _fit_doubts(self, rows: Rows, believed: Believed | None) -> None:
         """What the records leave open, a draw (B,), and what is doubted by application (A + 1,)."""
@@ -379,7 +372,7 @@ class WithinApplication:
             of_problem, spread, noise = fitted.problems.placed(rows.seen, spread, noise)
             level = level + of_problem
         moved = self._moved(target, rows.app, columns - levels.x[place])
-        moved += level + rows.log_run @ fitted.exponents
+        moved += level + rows.log_run @ fitted.exponents + fitted.by_request.of(rows)
         moved += self._left_open(target, rows) + spread * shared + noise * own
         return np.round(moved, DECIMALS)
 
