@@ -36,13 +36,13 @@ class ByRequest:
         return self.slope[:, None] * _product(rows, self.middle)
 
 
-def fit_by_request(rows: Rows, flat: Array, normal: Array, *, told: bool = True) -> ByRequest:
+def fit_by_request(rows: Rows, flat: Array, normal: Array, *, by_trial: bool = True) -> ByRequest:
     """The slope beside all columns of ``flat`` (n, q + 1), less their cell's mean, outcome last.
 
-    ``normal`` (B,) are draws; errors of an application's jobs go together.  Where no trial has
-    ``told`` there is none.
+    ``normal`` (B,) are draws; errors of an application's jobs go together.  Without a trial there is
+    none.
     """
-    if not told:
+    if not by_trial:
         return ByRequest(np.zeros(len(normal)), 0.0)
     middle = float(rows.log_asked[rows.turned, 0].mean())
     z = centred(_product(rows, middle), rows.cell)

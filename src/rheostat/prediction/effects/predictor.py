@@ -305,8 +305,8 @@ class WithinApplication:
                 sizes = self.coding_.sizes
                 self.identification_ = identify(rows, asked, size, plain, sizes, **how)
                 self._fit_doubts(rows, believed)
-            told = self.identification_.by == "trial" and target in TIMED
-            by_request = fit_by_request(rows, flat, normal, told=told)
+            tried = self.identification_.by == "trial" and target in TIMED
+            by_request = fit_by_request(rows, flat, normal, by_trial=tried)
             left = left - by_request.of(rows).mean(axis=0)
             flat[:, -1] = centred(left, cell)
             level = even(flat, rows.problem, cell)
