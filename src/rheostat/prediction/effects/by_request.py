@@ -35,12 +35,16 @@ class ByRequest:
         """What it makes of the log of a quantity, (B, n)."""
         return self.slope[:, None] * _product(rows, self.middle)
 
+    def mean_of(self, rows: Rows) -> Array:
+        """The same, (n,), by the mean of the draws."""
+        return float(self.slope.mean()) * _product(rows, self.middle)
+
 
 def fit_by_request(rows: Rows, flat: Array, normal: Array, *, by_trial: bool = True) -> ByRequest:
     """The slope beside all columns of ``flat`` (n, q + 1), less their cell's mean, outcome last.
 
-    ``normal`` (B,) are draws; errors of an application's jobs go together.  Without a trial there is
-    none.
+    ``normal`` (B,) are draws; errors of an application's jobs go together.  Without a trial
+    there is none.
     """
     if not by_trial:
         return ByRequest(np.zeros(len(normal)), 0.0)

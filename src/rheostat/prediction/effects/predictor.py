@@ -307,7 +307,7 @@ class WithinApplication:
                 self._fit_doubts(rows, believed)
             tried = self.identification_.by == "trial" and target in TIMED
             by_request = fit_by_request(rows, flat, normal, by_trial=tried)
-            left = left - by_request.of(rows).mean(axis=0)
+            left = left - by_request.mean_of(rows)
             flat[:, -1] = centred(left, cell)
             level = even(flat, rows.problem, cell)
             prior = effect_prior(self.coding_, self.identification_, target, x.shape[1], p, s)
