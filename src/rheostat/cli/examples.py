@@ -63,7 +63,7 @@ EXAMPLES: dict[str, str] = {
     "simulate": "simulate trace.swf --policy easy --policy sjf+easy",
     "site": "site ingest --from october.txt --store jobs",
     "site drift": "site drift october.parquet --model model.rheo",
-    "site refit": "site refit october.parquet --model model.rheo --dry-run",
+    "site refit": "site refit october.parquet --model model.rheo --test-period 6h",
     "site ingest": "site ingest --from october.txt --store jobs",
     "site install": "site install advice.csv --etc .",
     "site power": "site power --store jobs --map power.toml",
