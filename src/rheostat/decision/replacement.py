@@ -22,6 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rheostat.core.outcome import Array
+from rheostat.decision.placebo import clustered
 
 FEWEST_JOBS, FEWEST_GROUPS = 30, 5
 """Jobs, and users' applications, from which anything can be told."""
@@ -124,8 +125,6 @@ def _mean(values: Array) -> float:
 
 def _standard_error(differences: Array, groups: Array) -> float:
     """Of the mean, where the jobs of one group err together."""
-    _, group = np.unique(groups, return_inverse=True)
-    if not len(group) or (count := int(group.max()) + 1) < 2:
+    if len(np.unique(groups)) < 2:
         return math.nan
-    sums = np.bincount(group, differences - differences.mean())
-    return math.sqrt(float(sums @ sums) * count / (count - 1)) / len(differences)
+    return clustered(np.ones(len(groups)), differences, groups)[1]

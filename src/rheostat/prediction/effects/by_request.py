@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from rheostat.core.outcome import Array
+from rheostat.prediction.effects.doubts import within_slope
 from rheostat.prediction.effects.effect_coding import Rows
-from rheostat.prediction.effects.levels import centred
 
 SURE = 2.6
 """Standard errors, one in a hundred by chance, below which the slope is none."""
@@ -49,18 +49,12 @@ def fit_by_request(rows: Rows, flat: Array, normal: Array, *, by_trial: bool = T
     if not by_trial:
         return ByRequest(np.zeros(len(normal)), 0.0)
     middle = float(rows.log_asked[rows.turned, 0].mean())
-    z = centred(_product(rows, middle), rows.cell)
-    x, y = flat[:, :-1], flat[:, -1]
-    z, y = (v - x @ np.linalg.lstsq(x, v, rcond=None)[0] for v in (z, y))
-    power = float(z @ z)
-    if power < 1e-9:
+    z = _product(rows, middle)
+    slope = within_slope(z, flat[:, -1], rows.cell, rows.app, flat[:, :-1])
+    if slope is None or abs(slope.value) <= SURE * slope.error:
         return ByRequest(np.zeros(len(normal)), middle)
-    slope = float(z @ y) / power
-    _, app = np.unique(rows.app, return_inverse=True)
-    sums = np.bincount(app, z * (y - slope * z))
-    error = float(np.sqrt(sums @ sums * len(sums) / max(len(sums) - 1, 1))) / power
-    kept = max(0.0, 1.0 - (SURE * error / slope) ** 2) if slope else 0.0
-    return ByRequest(kept * slope + (error * normal if kept else 0.0 * normal), middle)
+    kept = 1.0 - (SURE * slope.error / slope.value) ** 2
+    return ByRequest(kept * slope.value + slope.error * normal, middle)
 
 
 def _product(rows: Rows, middle: float) -> Array:

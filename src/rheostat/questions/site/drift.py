@@ -14,6 +14,7 @@ from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.outcome import Array
 from rheostat.core.report import Grid, Report, Section
 from rheostat.core.units import format_moment
+from rheostat.decision.replacement import FEWEST_GROUPS, FEWEST_JOBS
 from rheostat.errors import DataError
 from rheostat.explanation.number_words import plain_name, share
 from rheostat.questions import inputs, listener
@@ -24,8 +25,6 @@ from rheostat.recipes.nodecount import targets_in
 LEVEL = 0.9
 TOLERANCE = 0.05
 """Intervals that hold so much less than they say are no cause for an alarm."""
-FEWEST_JOBS, FEWEST_GROUPS = 30, 5
-"""Jobs, and users' applications, from which a week tells anything."""
 WORSE = 1.5
 """Times the error of a usual week before."""
 WEEK_S = 7 * 86_400.0
