@@ -127,4 +127,4 @@ def _standard_error(differences: Array, groups: Array) -> float:
     """Of the mean, where the jobs of one group err together."""
     if len(np.unique(groups)) < 2:
         return math.nan
-    return clustered(np.ones(len(groups)), differences, groups)[1]
+    return clustered(np.ones(len(groups)), differences, groups.astype(np.int64))[1]
