@@ -8,7 +8,10 @@ import pytest
 from rheostat.measurement.graphs.aten_costs import aten_cost
 from rheostat.measurement.graphs.from_torch import from_torch
 from rheostat.measurement.graphs.hlo.hlo_types import HloType
+from rheostat.measurement.graphs.op_rows import OpRows
+from rheostat.measurement.graphs.recurrent_rows import add_recurrent
 from rheostat.measurement.graphs.step_source import open_step
+from rheostat.measurement.graphs.whole_layers import _run
 
 torch = pytest.importorskip("torch")
 STEPS, BATCH, WIDTH, STATE = 7, 3, 8, 16
@@ -92,6 +95,7 @@ SQUARE = HloType("f32", (2, 6, 6))
     ("mkldnn_rnn_layer", (X, IN, TURNED), (), 2 * 21 * 64 * 24),
     ("mkldnn_rnn_layer_backward", (X, IN, TURNED), (), 4 * 21 * 64 * 24),
     ("_cudnn_rnn", (X, IN, TURNED, X), (), 2 * 21 * 64 * 24),
+    ("addmv", (HloType("f32", (5,)), HloType("f32", (5, 9)), HloType("f32", (9,))), (), 2 * 45 + 5),
     ("linalg_inv_ex", (SQUARE,), (), 2 * 2 * 6**3),
     ("linalg_qr", (SQUARE,), (), 2 * 6**3 * 8 / 3),
     ("_fft_c2c", (HloType("c64", (4, 8)),), (None, [1]), 5 * 32 * 3),
@@ -111,3 +115,31 @@ def test_autocast_of_a_traced_module_is_said(tmp_path) -> None:
     made = open_step(f"{tmp_path}/half.py:step", 2)
     assert made.batch == 2
     assert any("--precision-bits 16" in note for note in made.notes)
+
+
+def test_gates_move_two_numbers_in_and_one_out_and_are_kept_for_the_way_back() -> None:
+    rows, state = OpRows(), HloType("f32", (1, 3, 16))
+    add_recurrent(rows, "recurrent", (X, state, IN, TURNED), ([0], [1, 2]), ())
+    nodes = rows.graph("layer").nodes
+    gates = nodes.filter(nodes["opcode"] == "recurrent-gates")
+    assert gates["bytes"].to_list() == [3 * 4 * 7 * 3 * 64]
+    weights = [torch.empty(64, 8), torch.empty(64, 16), torch.empty(64)] * 2
+    made = _run(torch.empty(7, 3, 8), [torch.empty(2, 3, 16)] * 2, weights, 2)
+    assert [tuple(x.shape) for x in made] == [(7, 3, 32), (2, 3, 16), (2, 3, 16), (7 * 3, 2 * 64)]
+
+
+@pytest.mark.parametrize(("asked", "batch", "has"), [
+    ("bs=4", None, 4), ("bs=4", 6, 6), ("bs", None, 32), ("bs", 6, 6), ("", None, 4), ("", 6, 6),
+])  # fmt: skip
+def test_the_batch_is_what_was_asked_for_else_the_steps_own(tmp_path, asked, batch, has) -> None:
+    size = "bs" if asked else "4"
+    lines = [
+        "import torch",
+        f"def step({asked}): return torch.nn.Linear(8, 2, False), torch.randn({size}, 8)",
+    ]
+    (tmp_path / "linear.py").write_text("\n".join(lines))
+    made = open_step(f"{tmp_path}/linear.py:step", batch)
+    assert made.batch == has
+    assert made.graph.nodes["flops"].max() == 2 * has * 8 * 2
+    changed = [note for note in made.notes if "instead of" in note]
+    assert len(changed) == (not asked and batch is not None)

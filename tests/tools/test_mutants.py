@@ -147,6 +147,9 @@ def made(n):
     return inner
 
 
+kept = made(1)
+
+
 class Shape:
     sides = 4
 
@@ -168,7 +171,7 @@ def run_as(source: str, path: Path):
 
 def answers(module):
     shape = module.Shape()
-    return [module.plain(3.0), module.made(4)(5), shape.area(), shape.corners]
+    return [module.plain(3.0), module.made(4)(5), module.kept(5), shape.area(), shape.corners]
 
 
 def test_an_exchanged_function_answers_as_the_changed_source_does(tmp_path) -> None:
@@ -186,7 +189,7 @@ def test_an_exchanged_function_answers_as_the_changed_source_does(tmp_path) -> N
             module.Shape.area.cache_clear()
             assert usual != answers(module) == answers(run_as(new, path))
             exchange(living.of([(after, before) for before, after in pairs]))
-    assert left == ["2.0", "1", "4"]
+    assert left == ["2.0", "1", "1", "4"]
     elsewhere = (compile(f"def f(): return {x}", "elsewhere", "exec") for x in (1, 2))
     assert living.of(inplace.exchanged(*elsewhere)) is None
 

@@ -27,7 +27,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 
 # loaded once, before the children are made; nothing of the project itself is
@@ -55,8 +55,9 @@ BELOW = {"core": (), "measurement": ("core",), "tradeoff": ("core", "measurement
          "decision": ("core", "measurement", "prediction")}  # fmt: skip
 BELOW |= {"prediction": ("core", "measurement"), "simulation": BELOW["decision"],
           "training": (*BELOW["decision"], "simulation")}  # fmt: skip
-HEAVY = {"training": ("torch", "gymnasium", "safetensors.torch")}
-"""Libraries that take seconds to load, and of which the tests of one package alone have need."""
+HEAVY = {"training": ("torch", "gymnasium", "safetensors.torch"),
+         "measurement/graphs": ("torch.export", "torch._dynamo", "jax")}  # fmt: skip
+"""Libraries that take seconds to load, and of which the tests of one part alone have need."""
 console = Console(stderr=True)
 
 
@@ -149,9 +150,6 @@ def _tested(copy: Path, files: Sequence[str], allowed_s: int) -> int:
 def load_below(package: str, copy: Path) -> None:
     """Load what the package stands on, once for all children: it cannot see what is changed."""
     sys.path[:] = [str(copy / "src"), *(p for p in sys.path if p != str(copy / "src"))]
-    for library in HEAVY.get(package, ()):
-        with contextlib.suppress(ModuleNotFoundError):
-            importlib.import_module(library)
     for floor in BELOW[package]:
         for path in sorted((copy / "src" / "rheostat" / floor).rglob("*.py")):
             name = ".".join(path.relative_to(copy / "src").with_suffix("").parts)
@@ -195,6 +193,9 @@ def run(
             and known.get(c.ident, {}).get("status") not in keep]  # fmt: skip
     if not left:
         return
+    for library in chain.from_iterable(HEAVY.get(part, ()) for part in packages):
+        with contextlib.suppress(ModuleNotFoundError):
+            importlib.import_module(library)
     tests = recorded(ROOT, OUT / "tests.json", packages, only)
     copy = copied()
     try:

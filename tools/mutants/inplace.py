@@ -16,6 +16,7 @@ import resource
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
@@ -46,12 +47,18 @@ def exchanged(old: CodeType, new: CodeType) -> Pairs | None:
     for a, b in zip(_inner(old), _inner(new), strict=True):
         if a.co_flags & OF_FUNCTION:
             if _all(a) != _all(b):
-                pairs.append((a, b))
+                pairs += _with_inner(a, b)
         elif (inner := exchanged(a, b)) is None:
             return None
         else:
             pairs += inner
     return pairs
+
+
+def _with_inner(old: CodeType, new: CodeType) -> Pairs:
+    """A function, and those in it that differ: of these there may be some, made already."""
+    inner = [(a, b) for a, b in zip(_inner(old), _inner(new), strict=False) if _all(a) != _all(b)]
+    return [(old, new), *chain.from_iterable(_with_inner(a, b) for a, b in inner)]
 
 
 def _inner(code: CodeType) -> list[CodeType]:
@@ -86,7 +93,9 @@ class Living:
         for old, new in pairs:
             functions = [f for f in self._at.get(_place(old), []) if _all(f.__code__) == _all(old)]
             fits = all(f.__code__.co_freevars == new.co_freevars for f in functions)
-            if not functions or not fits or self._compiled & {*map(id, functions)}:
+            made_later = "<locals>" in old.co_qualname  # by the function around it, exchanged too
+            missing = not functions and not made_later
+            if missing or not fits or self._compiled & {*map(id, functions)}:
                 return None
             found += [(f, new) for f in functions]
         return found
