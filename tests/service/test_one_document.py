@@ -11,6 +11,7 @@ import rheostat as rh
 from rheostat.errors import Infeasible
 from rheostat.questions.advice.lookup import advice_lookup
 from rheostat.questions.site.drawn_power import site_power
+from rheostat.questions.site.last_weeks import site_daily_cap, site_policies
 from rheostat.questions.site.savings import site_savings
 from rheostat.service.question_fields import FIELDS, QUESTIONS, body_of
 from tests.service.conftest import asked, send
@@ -60,6 +61,14 @@ def test_other_questions_too(running, log, model, site) -> None:
     status, document = asked(running, "site-savings", days=5)
     assert status == 200
     same(document, site_savings(log, model=model, knobs=KNOBS, days=5))
+    status, document = asked(running, "site-daily-cap", days=5, cap_share=0.7)
+    assert status == 200
+    where = str(site.machine)
+    same(document, site_daily_cap(log, machine=where, days=5, cap_share=0.7))
+    status, document = asked(running, "site-policies", days=5, policies=["easy", "sjf+easy"])
+    assert status == 200
+    both = ["easy", "sjf+easy"]
+    same(document, site_policies(log, machine=where, days=5, policies=both))
     status, document = asked(running, "summary")
     assert status == 200
     same(document, rh.summary(log, machine=str(site.machine)))

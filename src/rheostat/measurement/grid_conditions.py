@@ -246,3 +246,38 @@ def _market_rows(document: Any, where: str) -> list[dict[str, Any]]:
 
 def _several(given: Any) -> list[Any]:
     return given if isinstance(given, list) else [given]
+
+
+def daily_share(share: float, from_hour: float, to_hour: float) -> GridConditions:
+    """A part of the power between two hours of every day, all of it in the others.
+
+    Parameters
+    ----------
+    share : float
+        Part of what the site may or would draw at most.
+    from_hour, to_hour : float
+        0 to 24, of the clock that times are counted by; from 22 to 6 is a night.
+
+    Returns
+    -------
+    GridConditions
+        With ``available_share``.
+
+    Raises
+    ------
+    DataError
+        Both hours are the same.
+
+    Examples
+    --------
+    >>> evening = daily_share(0.8, 17, 20).available_share
+    >>> evening.from_s, evening.values
+    ((0.0, 61200.0, 72000.0), (1.0, 0.8, 1.0))
+    >>> daily_share(0.8, 22, 6).available_share.values
+    (0.8, 1.0, 0.8)
+    """
+    begin, end = (h * 3600 % DAY_S for h in (from_hour, to_hour))
+    if begin == end:
+        problem = f"expected two different hours, got {from_hour:g} and {to_hour:g}"
+        raise DataError("daily cap", [problem])
+    return GridConditions(available_share=_repeating((begin, end), (share, 1.0), DAY_S))

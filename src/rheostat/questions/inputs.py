@@ -70,10 +70,16 @@ def load(
     files = [file] if isinstance(file, Path) else file
     if knobs and (form or guess_format(files[0])) == "runs":
         options["keep"] = knobs
+    return nodecount.prepared(_read_all(files, form, otherwise, options))
+
+
+def _read_all(
+    files: Sequence[Path], form: str, otherwise: str, options: Mapping[str, Any]
+) -> JobTable:
     with listener.working(f"reading {', '.join(map(str, files))}"):
         jobs = together(files, lambda f: read(f, form or _format(f, otherwise), options=options))
     listener.notes(jobs.notes)
-    return nodecount.prepared(jobs)
+    return jobs
 
 
 def opened(
@@ -83,10 +89,15 @@ def opened(
     knobs: Sequence[str] = (),
     columns: Iterable[str] | None = None,
 ) -> JobTable:
-    """A table as it is; a file is read."""
+    """A table to learn from, amounts per node; a file is read."""
     if isinstance(jobs, JobTable):
         return nodecount.prepared(jobs)
     return load(Path(jobs), form, mapped, columns, knobs=knobs)
+
+
+def as_logged(jobs: Jobs) -> JobTable:
+    """A table as it is, processors and GPUs of whole jobs included; a file is read."""
+    return jobs if isinstance(jobs, JobTable) else _read_all([Path(jobs)], "", "runs", {})
 
 
 def machine_of(jobs: JobTable, given: Place) -> Machine:

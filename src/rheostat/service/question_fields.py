@@ -45,7 +45,6 @@ FIELDS: dict[str, Any] = {
     "seed": Annotated[int, Field(ge=0, le=MOST_SEED)],
     "days": Annotated[float, Field(ge=0.01, le=366)],
     "bins": Annotated[int, Field(ge=1, le=2000)],
-    "weeks": Annotated[int, Field(ge=1, le=53)],
     "policies": Annotated[list[Policy], Field(min_length=1, max_length=6)],
     "cap_w": Annotated[float, Field(gt=0, le=1e10)],
     "cap_share": Annotated[float, Field(gt=0, le=1)],
@@ -91,6 +90,8 @@ QUESTIONS: Mapping[str, ServedQuestion] = {
     "caps": ServedQuestion("settings.caps:caps", whole_site=True),
     "site-savings": ServedQuestion("site.savings:site_savings"),
     "site-power": ServedQuestion("site.drawn_power:site_power", whole_site=True),
+    "site-daily-cap": ServedQuestion("site.last_weeks:site_daily_cap", whole_site=True),
+    "site-policies": ServedQuestion("site.last_weeks:site_policies", whole_site=True),
 }
 
 

@@ -118,7 +118,7 @@ def site_power(
     if not (1 <= bins <= 2000 and 0 < days <= 3660):
         problem = f"expected 1 to 2,000 bins of 0 to 3,660 days, got {bins} and {days:g}"
         raise QuestionError("site_power", [problem])
-    log = inputs.opened(jobs)
+    log = inputs.as_logged(jobs)
     log.require("submit_s", "start_s")
     place = Machine.load(machine) if isinstance(machine, str) and machine else machine or None
     return _answer(log, place if isinstance(place, Machine) else None, days, bins)

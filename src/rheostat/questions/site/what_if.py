@@ -100,7 +100,7 @@ def site_what_if(
     """
     if not 0 <= replays <= 20:
         raise QuestionError("site_what_if", [f"expected 0 to 20 replays, got {replays}"])
-    log = inputs.opened(jobs)
+    log = inputs.as_logged(jobs)
     log.require("job_id", "submit_s", "runtime_s")
     log = _each_once(log)
     site = Machine.load(machine) if isinstance(machine, str) else machine

@@ -177,6 +177,29 @@
       control.append(slider("Deadline (with 90 % confidence):", low, high, (high - low) / 80, high, (v) => span(Math.exp(v)),
         (v) => draw([`deadline=${Math.round(Math.exp(v))}s@0.9`])));
     }],
+    whatif: ["What if", async (put) => {
+      put(el("h1", {}, "What if there were less power"));
+      put(lead("The newest 31 days again by the simulator, with less power between two hours of every day. What a plan really saves only a trial tells."));
+      const place = el("div"), control = el("div", { className: "controls" });
+      put(control, place);
+      const asked = { cap_share: 0.8, from_hour: 17, to_hour: 20 };
+      const draw = () => redraw(place, "site-daily-cap", asked, plans);
+      const hour = (name, words) => slider(words, 0, 24, 1, asked[name], (v) => `${v}:00`, (v) => { asked[name] = v; draw(); });
+      control.append(slider("Power there is:", 0.5, 1, 0.05, asked.cap_share, percent, (v) => { asked.cap_share = v; draw(); }),
+        hour("from_hour", "from"), hour("to_hour", "to"));
+      await draw();
+    }],
+    policies: ["Policies", async (put) => {
+      put(el("h1", {}, "Other batch policies"));
+      put(lead("The newest 31 days again by the simulator, policy by policy, beside the waits as logged."));
+      const power = await question("site-power", { days: 31, bins: 372 });
+      const place = el("div"), control = el("div", { className: "controls" });
+      put(control, place);
+      const most = Math.max(...(power.series.peak_w || power.series.power_w).map((v) => v ?? 0));
+      const draw = (cap) => redraw(place, "site-policies", cap ? { cap_w: cap } : {}, policies);
+      if (most > 0) control.append(slider("Power cap:", 0.5, 1.2, 0.05, 1.2, (v) => v < 1.2 ? amount(v * most, "W") : "as it is", (v) => draw(v < 1.2 ? v * most : 0)));
+      await draw(0);
+    }],
     model: ["Model", async (put) => {
       put(el("h1", {}, "Model and drift"));
       const f = state.facts || {}, m = f.model;
@@ -185,6 +208,47 @@
         ["kinds of job with advice", f.kinds === undefined ? f.no_advice : digits(f.kinds, 0)]], "Model card") : lead("No model is served: each question learns from the log.")));
     }],
   };
+
+  async function redraw(place, name, body, shows) {
+    const mine = shown, turn = (place.turn = (place.turn || 0) + 1);
+    place.setAttribute("aria-busy", "true");
+    let made;
+    try { made = shows(await question(name, { days: 31, ...body })); } catch (error) { made = [refusal(error)]; }
+    if (mine !== shown || turn !== place.turn) return;
+    place.replaceChildren(...made);
+    place.removeAttribute("aria-busy");
+  }
+
+  function plans(a) {
+    const base = a.plans[0], taken = a.plans.findIndex((p) => p.name === a.choice);
+    const change = (p, key) => !p[key] || p === base ? "" : signed(p[key] / base[key] - 1);
+    const made = [];
+    if (taken < 0) made.push(el("p", { className: "bad", role: "alert" }, "No plan holds the power that there is and runs every job."));
+    else {
+      const p = a.plans[taken], longer = p.change.turnaround_s[0];
+      made.push(el("p", {}, "Take ", el("b", { id: "plan" }, p.name), p === base ? "." : `: jobs end ${span(Math.abs(longer))} ${longer < 0 ? "earlier" : "later"} on average, energy ${change(p, "energy_j")}.`));
+    }
+    const paid = base.cost ? ["cost", "cost#"] : base.carbon_kg ? ["carbon_kg", "CO2, kg#"] : null;
+    made.push(section("Plans", table(["plan", "energy#", "change#", ...(paid ? [paid[1]] : []), "over the power#", "mean wait#", "slowdown#", "jobs later#"],
+      a.plans.map((p) => [p.name, said("energy_j", p.energy_j), change(p, "energy_j"), ...(paid ? [digits(p[paid[0]], 0)] : []), span(p.over_s), span(p.mean_wait_s), digits(p.slowdown, 1), digits(p.later, 0)]), "Plans", taken)));
+    const w = a.power.mean_w, names = Object.keys(w).filter((n) => n !== "available");
+    if (a.power.unit === "date") made.push(section("Power in the last week of submissions", Charts.lines([
+      ...names.map((n, k) => ({ name: n, x: a.power.from_s, y: w[n], colour: k ? 1 : 3, area: k > 0 })),
+      ...(w.available ? [{ name: "power there is", x: a.power.from_s, y: w.available, colour: 2, dash: true, steps: true }] : []),
+    ], { x: dayWords, y: (v) => amount(v, "W"), ticks: dayTicks }, "Power of the site with and without the plan")));
+    return made;
+  }
+
+  function policies(a) {
+    const every = Object.entries(a.policies), logged = a.logged;
+    const row = (name, p) => [name, span(p.wait_s.mean), span(p.wait_s.p95), span(p.wait_s.max), digits(p.bounded_slowdown.mean, 1), percent(p.utilisation),
+      p.power ? said("energy_j", p.power.energy_j) : "", p.power ? amount(p.power.peak_w, "W") : ""];
+    const rows = [...(logged ? [row("as logged", logged)] : []), ...every.map(([name, p]) => row(name, p))];
+    const best = every.reduce((least, one) => one[1].wait_s.mean < least[1].wait_s.mean ? one : least)[0];
+    return [el("p", {}, "Least mean wait: ", el("b", { id: "policy" }, best), a.replay ? `. Against the waits logged the simulator is ${a.replay.meaning}` : "."),
+      section("Waits", table(["policy", "mean wait#", "95 % below#", "longest#", "slowdown#", "used#", "energy#", "highest power#"], rows, "Policies", rows.findIndex((r) => r[0] === best))),
+      el("p", {}, "Slowdown: time from submission to end over run time, run times below ten seconds as ten. What a job draws is believed from earlier jobs of its user.")];
+  }
 
   function front(a) {
     const names = a.objectives, [x, y] = [names[0], names[1] || names[0]];

@@ -42,14 +42,16 @@ def branch(live: Live, table: Array, jobs: Jobs, now: float) -> Live:
     promoted[:came] = guarding[1][:came]
     new_line = (waiting, features, np.empty(n), np.empty(n, np.int64), mine.copy())
     new_guarding = (np.zeros(n, np.int64), promoted, guarding[2].copy(), guarding[3].copy())
-    there, there_start, there_floor, (there_queue, _, _, none), (clock, count, ended, _) = other
+    there, there_start, there_floor, (there_queue, _, _, none, calm), (clock, count, ended, _) = (
+        other
+    )
     guessed, met, over = booked.copy(), np.full(n, np.nan), np.zeros(n, np.bool_)
     guessed[:came], met[:came], over[:came] = there[1][:came], there_start[:came], ended[:came]
     there_waiting = np.empty(n, np.int64)
     there_waiting[:came] = there_queue[:came]
     new_other = (
         (submit, guessed, procs, booked, booked), met, _copied(there_floor),
-        (there_waiting, np.empty(n), np.empty(n, np.int64), none),
+        (there_waiting, np.empty(n), np.empty(n, np.int64), none, calm),
         (clock.copy(), count.copy(), over, start),
     )  # fmt: skip
     running = _copied(floor)

@@ -34,7 +34,7 @@ from rheostat.simulation.learned_priority.machine_state import (
 )
 
 Array = np.ndarray
-Queue = tuple[Array, Array, Array, Array]
+Queue = tuple[Array, Array, Array, Array, Array]
 GuardState = tuple[Array, Array, Array, Array]
 ReferenceSchedule = tuple[Jobs, Array, Floor, Queue, GuardState]
 CAME, WAITING, OLDEST = 0, 1, 2
@@ -48,7 +48,8 @@ def reference_schedule(jobs: Jobs, size: int, real: Array) -> ReferenceSchedule:
     submit, _, procs, _, booked = jobs
     n = len(submit)
     there = (submit, booked.copy(), procs, booked, booked)
-    lists = (np.empty(n, np.int64), np.empty(n), np.empty(n, np.int64), np.empty((n, 0)))
+    lists = (np.empty(n, np.int64), np.empty(n), np.empty(n, np.int64), np.empty((n, 0)),
+             no_shield())  # fmt: skip
     state = (np.zeros(1), np.zeros(3, np.int64), np.zeros(n, np.bool_), real)
     return there, np.full(n, np.nan), floor_of(n, size), lists, state
 
@@ -85,7 +86,7 @@ def beside(other: ReferenceSchedule, now: float) -> float:
 @lent
 def foreseen(other: ReferenceSchedule, now: float, size: int) -> float:
     """The longest wait of those who wait there, if no processor idles from now on, s."""
-    there, _, (ends, _, _, state), (queue, _, _, _), (_, count, _, _) = other
+    there, _, (ends, _, _, state), (queue, _, _, _, _), (_, count, _, _) = other
     submit, run, procs, _, _ = there
     work, longest = 0.0, 0.0
     for k in range(state[BUSY]):
@@ -112,10 +113,9 @@ def _goes_on(other: ReferenceSchedule, until: float) -> bool:
 
 @lent
 def _play(other: ReferenceSchedule, until: float) -> None:
-    there, start, floor, (queue, scores, chosen, none), (_, count, _, _) = other
+    there, start, floor, (queue, scores, chosen, none, shield), (_, count, _, _) = other
     ends, _, _, state = floor
     submit, procs, n = there[0], there[2], len(start)
-    shield = no_shield()
     while True:
         now = submit[count[CAME]] if count[CAME] < n else np.inf
         if state[BUSY] > 0:

@@ -20,13 +20,16 @@ BLIND = "alternative without time limit: planned with its true run time (clairvo
 
 
 def believed_watts(given: Array | Outcome | None, rows: int) -> Array | None:
-    """Watts per row of the trace, NaN where a model abstains; or None."""
+    """Watts per row of the trace, NaN where nothing is believed; or None."""
     if given is None:
         return None
     watts = given.mean("power_w") if isinstance(given, Outcome) else np.asarray(given, float)
-    silent = np.isnan(watts) & isinstance(given, Outcome)
-    if watts.shape != (rows,) or not ((watts >= 0) | silent).all():
-        raise DataError("power_w", [f"expected {rows} watts >= 0, got shape {watts.shape}"])
+    if watts.shape != (rows,):
+        raise DataError("power_w", [f"expected {rows} watts, got shape {watts.shape}"])
+    odd = (watts < 0) | np.isinf(watts)
+    if odd.any():
+        problem = f"expected watts >= 0, or NaN where none are known, got {watts[odd][0]:g}"
+        raise DataError("power_w", [problem])
     return watts
 
 
