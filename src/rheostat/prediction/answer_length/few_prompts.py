@@ -47,6 +47,7 @@ OTHER = 1000
 SHORT = 24
 """Bytes of words whose numbers are remembered."""
 LATER, SOONER = np.tril_indices(PAIRED, -1)
+ZERO, SEVEN = np.zeros(1, np.uint32), np.uint32(7)
 
 
 def counted(data: Bytes, ends: Rows) -> tuple[Rows, Array, Rows, Array]:
@@ -65,8 +66,7 @@ def weigh(slots: Rows, counts: Array, starts: Rows, rarity: Array) -> None:
     """Turn counts into (1 + log count) times rarity, each block of a prompt of length 1."""
     if not len(counts):
         return
-    logs = [0.0, *map(math.log, range(1, int(counts.max()) + 1))]
-    counts[:] = (1.0 + np.array(logs)[counts.astype(np.int64)]) * rarity[slots]
+    counts[:] = (1.0 + np.log(counts)) * rarity[slots]
     rows = _rows(slots, starts)
     squares = np.bincount(rows, counts * counts)
     counts /= np.sqrt(squares + 1e-24)[rows]
@@ -81,55 +81,79 @@ def added(slots: Rows, values: Array, starts: Rows, weights: Array) -> Array:
 
 def _rows(slots: Rows, starts: Rows) -> Rows:
     """Number of each term's prompt and block; by these they are added up."""
+    block = slots // BUCKETS
+    if len(starts) == 2:
+        return block
     prompt = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    return np.asarray(prompt * BLOCKS + slots // BUCKETS)
+    return np.asarray(prompt * BLOCKS + block)
 
 
 def _counted(text: Bytes) -> tuple[Rows, Rows, list[float]]:
     """Of one prompt."""
-    matches = list(WORD.finditer(text.tobytes()))
-    values = np.array([word_number(m[0]) for m in matches], np.uint32)
-    opening = min(len(text), OPENING)
-    lines = np.flatnonzero(text[1:opening] == 10)
-    opening = int(lines[0]) + 1 if len(lines) else opening
-    asked = sum(1 for m in matches[:OPENING] if m.start() < opening)
+    (_, words), end = _words(text.tobytes()), _opening(text)
+    values = np.array(words, np.uint32)
+    asked = len(words) if end == len(text) else len(WORD.findall(text[:end].tobytes()))
     sizes = np.bincount(KIND_OF[text], minlength=SIZES).tolist()
-    sizes[:2] = len(text), len(matches)
-    both = _mixed(_mixed(np.concatenate([[np.uint32(0)], values[:-1]]), 7), values)
-    words = _slots(np.column_stack([values, both]).ravel())
-    words = np.concatenate([words[:1], words[2:]])  # nothing stands before the first word
-    pieces, within = _pieces(text, opening)
-    slots = np.concatenate([
-        words, 2 * BUCKETS + words[: max(0, 2 * asked - 1)], 4 * BUCKETS + _pairs(values[:asked]),
-        BUCKETS + pieces, 3 * BUCKETS + pieces[:within],
+    sizes[:2] = len(text), len(words)
+    pieces, within = _pieces(text, end)
+    neighbours, pairs = _neighbours(values), _pairs(words[:asked])
+    slots = _slots(np.concatenate([neighbours, pieces, pairs]))
+    of_words, of_pieces = slots[: len(neighbours)], slots[len(neighbours) :][: len(pieces)]
+    every = np.concatenate([
+        of_words, 2 * BUCKETS + of_words[: max(0, 2 * asked - 1)], BUCKETS + of_pieces,
+        3 * BUCKETS + of_pieces[:within], 4 * BUCKETS + slots[len(slots) - len(pairs) :],
     ])  # fmt: skip
-    different, counts = np.unique(slots, return_counts=True)
-    return different, counts, sizes
+    return *_different(every), sizes
 
 
-def _pairs(values: Hashes) -> Rows:
-    """Slots of the pairs of different words."""
-    heads = np.array(list(dict.fromkeys(values.tolist()))[:PAIRED], np.uint32)
+def _opening(text: Bytes) -> int:
+    """Where the opening ends."""
+    most = min(len(text), OPENING)
+    line = text[1:most].tobytes().find(b"\n")
+    return most if line < 0 else line + 1
+
+
+def _different(slots: Rows) -> tuple[Rows, Rows]:
+    """Each slot once, in order, and how often it was there."""
+    slots.sort()
+    new = np.ones(len(slots) + 1, bool)
+    np.not_equal(slots[1:], slots[:-1], out=new[1:-1])
+    edges = np.flatnonzero(new)
+    return slots[edges[:-1]], edges[1:] - edges[:-1]
+
+
+def _neighbours(values: Hashes) -> Hashes:
+    """Words, each but the first followed by the pair of it and the word before."""
+    made = np.empty(2 * len(values), np.uint32)
+    made[::2] = values
+    made[1::2] = _mixed(_mixed(np.concatenate([ZERO, values[:-1]]), SEVEN), values)
+    return np.concatenate([made[:1], made[2:]])
+
+
+def _pairs(words: list[int]) -> Hashes:
+    """Pairs of different words."""
+    heads = np.array(list(dict.fromkeys(words))[:PAIRED], np.uint32)
     pairs = len(heads) * (len(heads) - 1) // 2
     one, other = heads[LATER[:pairs]], heads[SOONER[:pairs]]
-    return _slots(_mixed(_mixed(np.uint32(0), np.minimum(one, other)), np.maximum(one, other)))
+    return np.asarray(_mixed(np.minimum(one, other) * PRIME, np.maximum(one, other)))
 
 
-def _pieces(text: Bytes, opening: int) -> tuple[Rows, int]:
-    """Slots of runs of 3 to 5 bytes, and how many of them begin in the opening."""
+def _pieces(text: Bytes, opening: int) -> tuple[Hashes, int]:
+    """Runs of 3 to 5 bytes, and how many of them begin in the opening."""
     padded = np.full(len(text) + 5, 32, np.uint32)
-    padded[1 : len(text) + 1] = np.maximum(text, 32)
+    np.maximum(text, 32, out=padded[1 : len(text) + 1])
     inner = padded > 32
     start = np.flatnonzero(inner[1:-3])
-    three = _mixed(_mixed(_mixed(np.uint32(FIRST), padded[start]), padded[start + 1]),
-                   padded[start + 2])  # fmt: skip
-    four = _mixed(three, padded[start + 3])
-    five = _mixed(four, padded[start + 4])
-    there = np.ones((len(start), 3), bool)
+    made, there = np.empty((len(start), 3), np.uint32), np.ones((len(start), 3), bool)
+    value = _mixed(np.uint32(FIRST), padded[start])
+    for k in range(1, 5):
+        value = _mixed(value, padded[start + k])
+        if k >= 2:
+            made[:, k - 2] = value
     there[:, 1] = inner[start + 2]
     there[:, 2] = there[:, 1] & inner[start + 3]
-    within = int(there[start - 1 < opening].sum())
-    return _slots(np.column_stack([three, four, five])[there]), within
+    within = int(np.count_nonzero(there[: np.searchsorted(start, opening, side="right")]))
+    return made[there], within
 
 
 def _mixed(value: Any, other: Any) -> Any:
@@ -138,6 +162,13 @@ def _mixed(value: Any, other: Any) -> Any:
 
 def _slots(values: Hashes) -> Rows:
     return ((values ^ (values >> FOLD)) & LOW).astype(np.int64)
+
+
+@lru_cache(maxsize=8)
+def _words(text: bytes) -> tuple[list[bytes], list[int]]:
+    """Words and their numbers: they are asked for as terms and again for what they say."""
+    words = WORD.findall(text)
+    return words, [word_number(w) for w in words]
 
 
 def word_number(word: bytes) -> int:
@@ -165,8 +196,8 @@ def read(data: Bytes, ends: Rows, rows: Array) -> None:
 def _read(text: bytes, row: Array) -> None:
     numbers: list[float] = []
     stated_at = -NEAR - 1
-    for place, word in enumerate(WORD.findall(text)):
-        kind = KIND_OF_WORD.get(word_number(word), OTHER)
+    for place, (word, number) in enumerate(zip(*_words(text), strict=True)):
+        kind = KIND_OF_WORD.get(number, OTHER)
         if kind < 0 or (len(word) <= 6 and word.isdigit()):
             numbers.append(float(-kind if kind < 0 else int(word)))
             stated_at = place

@@ -167,7 +167,7 @@ class PromptLength:
     def _numbers(self, sizes: Array, vectors: Array) -> Array:
         """Standardised sizes, and the vectors of the prompts."""
         deviations = (np.log1p(sizes) - self.center_) / self.scale_
-        standard = COUNTS * np.clip(deviations, -4, 4)
+        standard = COUNTS * np.minimum(np.maximum(deviations, -4), 4)  # a clip takes longer
         return np.hstack([standard, vectors]) if vectors.shape[1] else np.asarray(standard)
 
     def _vectors(self, prompts: Sequence[str], *, fit: bool = False) -> Array:
