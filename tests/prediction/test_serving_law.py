@@ -376,7 +376,8 @@ def test_rates_are_those_of_memory_pins_and_arithmetic_units(name):
 
 
 def test_residuals_at_one_row_have_the_variances_and_correlations_that_are_stated():
-    one = Configurations.of(runs().rows(np.arange(1)))
+    stated = runs(prompt_tokens=[100.0] * 12, output_tokens=[50.0] * 12)
+    one = Configurations.of(stated.rows(np.arange(1)))
     shared = PriorCovariance.between(one, one)
     made = np.array([[shared.residual(i, j).item() for j in range(3)] for i in range(3)])
     assert np.diag(made) == pytest.approx([variance(r) for r in RESIDUALS])

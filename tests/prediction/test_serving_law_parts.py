@@ -132,6 +132,19 @@ def test_at_its_length_scale_a_level_is_shared_by_exp_of_minus_a_half(level, col
     assert shared == pytest.approx(np.array([[1, math.exp(-0.5)], [math.exp(-0.5), 1]]))
 
 
+def test_a_workload_stands_for_lengths_or_where_these_are_stated_for_a_server():
+    both = {"workload": ["one", "other"]}
+    unsaid = configurations(**both)
+    stated = configurations(**both, prompt_tokens=[100, 100], output_tokens=[50, 50])
+    same, apart, none = np.ones((2, 2)), np.eye(2), np.zeros((2, 2))
+    for a, b, requests, server in (
+        (unsaid, unsaid, apart, none), (stated, stated, same, apart), (unsaid, stated, none, none),
+    ):  # fmt: skip
+        shared = levels(a, b)
+        np.testing.assert_array_equal(shared["requests"], requests)
+        np.testing.assert_array_equal(shared["server"], server)
+
+
 MIXED = several(
     app=["a", "a", "a", "b", "b", "c", "c", "d"],
     workload=["chat", "chat", "video", "chat", "chat", "video", "chat", "chat"],

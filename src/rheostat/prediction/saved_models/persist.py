@@ -46,7 +46,7 @@ KINDS = {
                         "rheostat fit --out-of-core", b"index.json"),
     "counters": Kind("counter model", "prediction.counters.counter_model:CounterModel", 1,
                      "rheostat counters --save"),
-    "serving-law": Kind("law of serving", "prediction.serving_law.predictor:ServingLaw", 6,
+    "serving-law": Kind("law of serving", "prediction.serving_law.predictor:ServingLaw", 7,
                         "rheostat llm fit --save"),
     "prompt-length": Kind("model of answer lengths",
                           "prediction.answer_length.prompt_length:PromptLength", 2,

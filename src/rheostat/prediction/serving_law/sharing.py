@@ -5,6 +5,9 @@ graphs, a kernel of one weight format is missing.  A measurement therefore says 
 model on the same GPU under the same workload, less about its neighbours, least about the rest.
 A hybrid's state is read as no cache is; weights of 8 bits take their kernels longer than the bytes
 they save, those of experts above all; models of one kind and size may be one network, tuned twice.
+How many tokens of prompts there are is the workload's where lengths were not stated; where they
+were, little of that is left for its name to say, which then tells servers apart: another engine,
+another host of the same GPUs, dearer or cheaper whatever model they serve.
 Each parameter of the law, and the logarithm of what it leaves over, is a sum of independent normal
 deviations, one for each level below; two rows share a level as far as its covariance says.
 
@@ -39,15 +42,16 @@ PARAMETERS: Mapping[str, Mapping[str, float]] = {
     "static": {"every": 0.3, "gpu": 0.15},
     "moving": {"every": 0.2, "gpu": 0.25, "kind, format": 0.3},
     "computing": {"every": 0.2, "gpu": 0.15},
-    "prefill": {"every": 0.7, "workload": 1.5, "app, workload": 0.7},
+    "prefill": {"every": 0.7, "requests": 1.44, "workload": 0.42, "app, requests": 0.672,
+                "app, workload": 0.196},
     "prepare": {"every": 1.0, "workload": 2.0, "placement": 0.8, "run": 0.6},
     "crowd": {"every": 0.7, "workload": 1.2},
 }  # fmt: skip
 """Standard deviations of the log-parameters of `law`, level by level."""
 RESIDUALS: tuple[Mapping[str, float], ...] = (
-    {"size": 0.1, "app": 0.03, "run": 0.13, "run, batch": 0.085, "itself": 0.08},
-    {"size": 0.12, "app": 0.08, "run": 0.08, "run, batch": 0.065, "itself": 0.05},
-    {"size": 0.1, "app": 0.06, "run": 0.08, "run, batch": 0.03, "itself": 0.05},
+    {"server": 0.05, "size": 0.1, "app": 0.03, "run": 0.13, "run, batch": 0.085, "itself": 0.08},
+    {"server": 0.05, "size": 0.12, "app": 0.08, "run": 0.08, "run, batch": 0.065, "itself": 0.05},
+    {"server": 0.05, "size": 0.1, "app": 0.06, "run": 0.08, "run, batch": 0.03, "itself": 0.05},
 )
 """Of the logarithms of the time of a step, the energy per token and the power, beside the law."""
 TOGETHER = np.array([[1.0, 0.5, -0.3], [0.5, 1.0, 0.2], [-0.3, 0.2, 1.0]])
@@ -63,6 +67,8 @@ def levels(a: Configurations, b: Configurations) -> dict[str, Array]:
     long = _near(a.prompt, b.prompt, LENGTH) * _near(a.output, b.output, LENGTH)
     # the format of the weights decides which kernels run, and how much the host has to do
     weights = _same(a.weight_b, b.weight_b)
+    requests = _same(_requests(a), _requests(b))
+    stated = np.outer(_stated(a), _stated(b))
     placement = gpu * workload * gpus * weights
     kind = _same(a.kind, b.kind)
     size = kind * _near(a.params, b.params, SIZE) * _near(a.active, b.active, SIZE)
@@ -72,6 +78,7 @@ def levels(a: Configurations, b: Configurations) -> dict[str, Array]:
     return {
         "every": np.ones((len(a), len(b))), "kind": kind, "kind, format": kind * weights,
         "size": size, "app": app, "gpu": gpu, "workload": workload,
+        "server": gpu * workload * stated, "requests": requests, "app, requests": app * requests,
         "app, gpu": app * gpu, "app, workload": app * workload, "placement": placement,
         "kind, placement": kind * placement,
         "placement, batch": placement * _near(a.batch, b.batch, PLACEMENT_BATCH),
@@ -109,6 +116,15 @@ def covariance(shared: Mapping[str, Array], spreads: Mapping[str, float]) -> Arr
 def variance(spreads: Mapping[str, float]) -> float:
     """Prior variance of the quantity at one row."""
     return sum(spread**2 for spread in spreads.values())
+
+
+def _requests(c: Configurations) -> NDArray[np.str_]:
+    """What says how long requests are, by name: their lengths where stated, else the workload."""
+    return np.where(_stated(c), "lengths are stated", c.workload)
+
+
+def _stated(c: Configurations) -> NDArray[np.bool_]:
+    return np.isfinite(c.prompt + c.output)
 
 
 def _same(a: NDArray[np.generic], b: NDArray[np.generic]) -> Array:
