@@ -136,6 +136,9 @@ def test_an_iteration_six_scales_off_begins_a_doubt():
     calm.observe(at + 5.9 * scale, NOTHING)
     odd.observe(at + 6.1 * scale, NOTHING)
     assert (calm.other, calm.doubt_at, odd.doubt_at) == (None, 0, 40)
+    likelihoods = [bank.log_likelihood(at + 3 * scale) for bank in (odd.other, odd.bank)]
+    odd.observe(at + 3 * scale, NOTHING)  # only what comes after it is evidence
+    assert odd.evidence == pytest.approx(likelihoods[0] - likelihoods[1])
     assert odd.reason(NOTHING) == "an iteration was far from its forecast"
     assert calm.reason(NOTHING) == ""
 
@@ -372,6 +375,7 @@ def test_levels_of_intervals_move_with_misses_and_stay_between_a_half_and_one():
             intervals.observe(grows**t)
         assert intervals.level.tolist() == [level, level]
     assert [len(e) for e in intervals.errors] == [120, 120]
+    assert len(intervals.pending) == 2  # no more than can still be judged
     intervals.forget_answers()
     intervals.observe(1e9)
     assert intervals.level.tolist() == [0.5, 0.5]

@@ -162,6 +162,14 @@ def test_it_repeats_the_last_until_it_has_trained_and_then_trains_every_few(fore
     assert len(forecaster.intervals.errors[0]) == len(times)
 
 
+def test_a_gradient_is_cut_to_a_norm_of_one(forecaster):
+    slope = 7.0
+    forecaster.net.forward = lambda series, _: series[:, -1] + slope * forecaster.net.more
+    for t in range(1, 7):  # each is longer than the last, which is the answer
+        forecaster.observe(float(t))
+    assert forecaster.net.more.grad.tolist() == pytest.approx([-1.0], rel=1e-5)
+
+
 def test_few_iterations_are_waited_for_until_one_can_be_learned(monkeypatch):
     monkeypatch.setattr(smart_forecaster, "make_net", lambda *_: Last())
     config = SmartConfig(look_back=3, snapshots=4, epochs=1, tune_every=0)
