@@ -7,6 +7,7 @@ import pytest
 
 import rheostat as rh
 from rheostat.decision.trials.found_trial import TAKEN, with_found_trial
+from rheostat.prediction.features.requested_settings import DRAWN
 
 
 def log(seed, *, by_user=False, by_size=0.0, drawn=False, received=True, scale=3, **more):
@@ -78,3 +79,33 @@ def test_what_was_asked_for_beside_what_was_given_is_tested_too(seed):
         found = with_found_trial(stated, "nodes")
         assert ("nodes_requested" in found.columns) == believed
         assert believed or "user tells which or at what" in found.notes[-1].message
+
+
+def test_a_log_whose_jobs_all_are_named_as_drawn_is_a_trial_where_users_do_not_tell_it():
+    rng = np.random.default_rng(3)
+    user, nodes = rng.integers(0, 8, 900), 2 ** rng.integers(0, 4, 900)
+    columns = {"app": rng.choice(list("ab"), 900), "user": [f"u{k}" for k in user],
+               "submit_s": 60.0 * np.arange(900), "randomized": [1] * 900}  # fmt: skip
+    drawn = with_found_trial(rh.table({**columns, "nodes": nodes}), "nodes")
+    assert drawn.frame[DRAWN].all()
+    assert TAKEN in drawn.notes[-1].message
+    chosen = with_found_trial(rh.table({**columns, "nodes": nodes * 2 ** (user % 2)}), "nodes")
+    assert DRAWN not in chosen.columns
+    assert "user tells at what nodes" in chosen.notes[-1].message
+
+
+def test_advice_of_a_drawn_log_is_for_settings_that_save_and_never_for_more_nodes():
+    """T = 3000 m / n^0.5 of a hidden size m, 300 W a node: fewer nodes take less energy."""
+    rng = np.random.default_rng(4)
+    n, m = 2 ** rng.integers(0, 5, 1200), np.exp(rng.normal(0, 0.5, 1200))
+    runtime = 3000 * m / n**0.5 * np.exp(rng.normal(0, 0.03, 1200))
+    jobs = rh.table({
+        "app": rng.choice(list("abcdef"), 1200), "user": rng.choice(list("uvw"), 1200),
+        "submit_s": 60.0 * np.arange(1200), "nodes": n, "runtime_s": runtime,
+        "power_w": 300.0 * n, "randomized": [True] * 1200,
+    })  # fmt: skip
+    advice = rh.decide(jobs, knobs="nodes=1,2,4,8,16", slowdown=100)
+    table = advice.table()
+    advised = table.filter(table["status"] == "advised")
+    assert len(advised) > 300
+    assert (advised["nodes"] < advised["nodes_requested"]).all()

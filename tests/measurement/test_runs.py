@@ -13,7 +13,7 @@ from rheostat.core.texts.formulas import without_formulas
 from rheostat.errors import DataError
 from rheostat.measurement.read import read
 from rheostat.measurement.runs import read_runs
-from rheostat.measurement.runs.guess import split_unit
+from rheostat.measurement.runs.header_units import split_unit
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def test_units_in_names_are_turned_into_ours(csv):
     assert one["runtime_s"] == 90
     assert one["power_w"] == 900
     assert one["frequency_hz"] == 2.4e9
-    assert one["mem_b"] == 4 * 2**30
+    assert one["memory_b"] == 4 * 2**30
     assert "runtime_s = wall_min x 60" in next(
         n.message for n in jobs.notes if "guessed" in n.message
     )
@@ -497,3 +497,43 @@ def test_a_knob_of_cells_with_one_unit_stays_in_it(csv):
     assert kept.frame["SM Clock"].to_list() == [900, 1110]
     assert any("cells in MHz, and so are its values in --knob" in n.message for n in kept.notes)
     assert read_runs(path).frame["frequency_hz"].to_list() == [900e6, 1110e6]
+
+
+@pytest.mark.parametrize(("header", "factor"), [
+    ("mem_req_GB", 1e9), ("mem_gb", 1e9), ("ReqMem_MB", 1e6), ("memory (GiB)", 2.0**30),
+    ("Requested memory [KiB]", 2.0**10), ("memory in GB", 1e9), ("ReqMemMB", 1e6),
+    ("Memory / TiB", 2.0**40), ("mem_bytes", 1.0),
+])  # fmt: skip
+def test_memory_asked_for_is_read_under_any_usual_name(csv, header, factor):
+    rows = "".join(f"j{i},{i},{10 + i},{i + 1}\n" for i in range(4))
+    jobs = read_runs(csv(f"job_id,submit_s,runtime_s,{header}\n{rows}"))
+    assert jobs.frame["memory_b"].to_list() == [factor * (i + 1) for i in range(4)]
+
+
+def test_memory_without_a_unit_and_memory_that_was_used_are_not_memory_asked_for(csv):
+    rows = "".join(f"j{i},{10 + i},{i + 1},{2.5 * i}\n" for i in range(4))
+    jobs = read_runs(csv(f"job_id,runtime_s,mem,max_mem_GB\n{rows}"))
+    assert "memory_b" not in jobs.columns
+    assert "mem: of what unit? write it in its name, as mem_GiB" in str(jobs.notes)
+    cells = read_runs(csv("job_id,runtime_s,ReqMem\na,10,16G\nb,11,4000M\nc,12,0\n"))
+    assert cells.frame["memory_b"].to_list() == [16 * 2.0**30, 4000 * 2.0**20, None]
+
+
+def test_small_mw_is_not_taken_for_megawatts(csv):
+    path = csv("app,runtime_s,power_mw\na,10,250000\nb,20,240000\n")
+    jobs = read_runs(path)
+    assert "power_w" not in jobs.columns
+    assert "power_mw: mW or MW? write which in its name" in str(jobs.notes)
+    with pytest.raises(DataError, match="mw of power_mw may be milli or mega: state a scale"):
+        read_runs(path, columns={"power_w": "power_mw"})
+
+
+def test_a_time_asked_for_is_not_taken_for_the_run_time_that_start_and_end_tell(csv):
+    """``duration`` of Flux is the limit; its ``state`` says INACTIVE of all, ``result`` how."""
+    head = "id,t_submit,t_run,t_cleanup,state,nnodes,result,duration"
+    rows = "".join(f"{i},{i},{10 + i},{70 + i},INACTIVE,2,{'FAILED' if i == 3 else 'COMPLETED'},120"
+                   "\n" for i in range(6))  # fmt: skip
+    jobs = read_runs(csv(f"{head}\n{rows}"))
+    assert jobs.frame["runtime_s"].to_list() == [60.0] * 6
+    assert jobs.frame["censored"].to_list() == [i == 3 for i in range(6)]
+    assert "2 times end_s less start_s in the median row" in str(jobs.notes)

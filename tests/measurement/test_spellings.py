@@ -18,15 +18,14 @@ from rheostat.measurement.fetch.resume import Resuming
 from rheostat.measurement.fetch.sources import ARCHIVE, SWF_LOGS, ZENODO, ArchiveSource, locate
 from rheostat.measurement.meters import meters
 from rheostat.measurement.runs.guess import (
-    SUFFIXES,
     Guess,
     device_caps,
     guess_known,
     guess_name,
     interval_names,
     lone_quantity,
-    split_unit,
 )
+from rheostat.measurement.runs.header_units import LOWER, either_prefix, split_unit
 from rheostat.measurement.slurm import spelling as slurm
 from rheostat.measurement.slurm.sacct_json import read_sacct_json, unwrap
 from tests.measurement.exactly import refused, written
@@ -122,11 +121,13 @@ def test_a_job_of_sacct_as_json_in_full(tmp_path):
 
 def test_every_suffix_has_its_unit_and_factor():
     factors = {"s": 1, "sec": 1, "secs": 1, "seconds": 1, "ms": 1e-3, "us": 1e-6, "min": 60,
-               "mins": 60, "minutes": 60, "h": 3600, "hours": 3600, "w": 1, "watts": 1,
-               "kw": 1e3, "mw": 1e6, "j": 1, "joules": 1, "kj": 1e3, "wh": 3600, "kwh": 3.6e6,
-               "hz": 1, "mhz": 1e6, "ghz": 1e9,
-               "khz": 1e3, "gib": 2**30, "mib": 2**20}  # fmt: skip
-    assert {k: v[2] for k, v in SUFFIXES.items()} == factors
+               "mins": 60, "minutes": 60, "h": 3600, "hours": 3600, "days": 86400, "w": 1,
+               "watts": 1, "kw": 1e3, "kilowatts": 1e3, "j": 1, "joules": 1, "kj": 1e3, "uj": 1e-6,
+               "wh": 3600, "kwh": 3.6e6, "hz": 1, "mhz": 1e6, "ghz": 1e9, "khz": 1e3, "kb": 1e3,
+               "mb": 1e6, "gb": 1e9, "tb": 1e12, "kib": 2**10, "mib": 2**20, "gib": 2**30,
+               "tib": 2**40, "bytes": 1}  # fmt: skip
+    assert {k: LOWER[k][1] for k in factors} == factors
+    assert [either_prefix(f"x_{u}") for u in ("mw", "mW", "MW", "mb")] == ["mw", "", "", ""]
     assert split_unit("power_mW") == ("power", "_w", "W", 1e-3)
     assert split_unit("power_MW") == ("power", "_w", "W", 1e6)
     assert split_unit("mW") == ("mW", "", "", 1.0)

@@ -101,3 +101,22 @@ def test_errors_name_what_is_wrong():
         LawGP(("gpus",)).fit(jobs)
     with pytest.raises(LeakError, match="runtime_s"):
         LawGP(("nodes",), context=("runtime_s",)).fit(jobs)
+
+
+def grown(nodes, slower):
+    """Time of a law with communication that grows with the nodes, times ``slower``."""
+    n = np.array(nodes, dtype=float)
+    return 5200 * (0.012 + 0.988 / n) + slower * 3.2 * n**1.15
+
+
+def test_between_measured_settings_the_interval_is_as_wide_as_the_law_misses_them():
+    settings, asked = [1, 2, 4, 16, 64], table({"nodes": [32, 4]})
+    spans = []
+    for slower in (1.0, 0.0):
+        runs = {"nodes": settings, "runtime_s": grown(settings, slower),
+                "power_w": 250.0 * np.array(settings)}  # fmt: skip
+        low, high = LawGP().fit(table(runs)).predict(asked).interval("runtime_s")
+        assert low[0] < grown([32], slower)[0] < high[0]
+        spans.append(np.log(high / low))
+    assert spans[0][0] > 1.5 * spans[1][0]
+    assert spans[0][1] < 1.5 * spans[1][1]  # measured: as sure as without communication

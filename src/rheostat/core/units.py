@@ -14,6 +14,7 @@ from rheostat.errors import DataError
 
 _DURATION_S = {"ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _PREFIX = {"": 1.0, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+_BINARY = {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}
 _NUMBER = r"([0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?)"
 
 
@@ -57,8 +58,8 @@ def parse_quantity(text: str | float, unit: str) -> float:
 
     >>> parse_quantity("15 kW", "W"), parse_quantity("2.5MJ", "J"), parse_quantity(7, "W")
     (15000.0, 2500000.0, 7.0)
-    >>> parse_quantity("1 kWh", "J")
-    3600000.0
+    >>> parse_quantity("1 kWh", "J"), parse_quantity("2 GiB", "B")
+    (3600000.0, 2147483648.0)
     """
     if unit == "s":
         return parse_duration(text)
@@ -73,10 +74,13 @@ def _quantity(text: str | float, unit: str) -> float:
     """In the base unit; NaN for what is no quantity."""
     if isinstance(text, (int, float)):
         return float(text)
-    match = re.fullmatch(rf"{_NUMBER}\s*([mkMGT]?)(Wh|{re.escape(unit)})?", str(text).strip())
+    kinds = {**_PREFIX, **_BINARY} if unit == "B" else _PREFIX
+    match = re.fullmatch(
+        rf"{_NUMBER}\s*({'|'.join(kinds)})(Wh|{re.escape(unit)})?", str(text).strip()
+    )
     if not match or (match[3] == "Wh" and unit != "J"):
         return math.nan
-    return float(match[1]) * _PREFIX[match[2]] * (3600.0 if match[3] == "Wh" else 1.0)
+    return float(match[1]) * kinds[match[2]] * (3600.0 if match[3] == "Wh" else 1.0)
 
 
 def format_quantity(value: float, unit: str) -> str:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rheostat.core.front import Front
+from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import GRADES, Array, Outcome
 from rheostat.decision.batch_fronts import BatchFronts
 from rheostat.prediction.effects.shapes import PARALLEL
@@ -42,10 +43,10 @@ def graded(many: BatchFronts, grades: Sequence[str]) -> Mask | None:
     return None if weaker is None else np.isin(weaker, [GRADES.index(g) for g in grades])
 
 
-def told_by_users(model: object) -> bool:
-    """Whether the model learnt from settings that users or a trial chose, not a measured table."""
+def told_by_users(model: object, jobs: JobTable) -> bool:
+    """Whether the model learnt from settings of a log, not from those of a measured table."""
     log = getattr(model, "identification_", None)
-    return bool(log is not None and log.by != "design")
+    return bool(log is not None and (log.by != "design" or "submit_s" in jobs.columns))
 
 
 def too_good(many: BatchFronts, model: object, knobs: Sequence[str]) -> Mask:
@@ -55,7 +56,7 @@ def too_good(many: BatchFronts, model: object, knobs: Sequence[str]) -> Mask:
     ask for such settings by chance, and of many forecasts the best are the most flattered.
     """
     more = np.zeros((len(many), many.size), dtype=bool)
-    if not told_by_users(model):
+    if not told_by_users(model, many.flat.alternatives):
         return more
     for knob in set(knobs) & set(PARALLEL):
         given = many.flat.alternatives.numpy(knob).reshape(more.shape)

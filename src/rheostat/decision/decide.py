@@ -217,7 +217,7 @@ def decide(
     parts: list[BatchChoice] = []
     borrowed: list[BatchChoice] = []
     owners, cluster = _clusters(jobs)
-    by_users = told_by_users(model)
+    by_users = told_by_users(model, jobs)
     made: list[Sequence[Assignment]] = []
     left_out: Counter[str] = Counter()
     for start in range(0, len(jobs), block):

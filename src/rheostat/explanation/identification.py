@@ -29,7 +29,7 @@ def identification_words(log: Identification) -> tuple[str, ...]:
 def _answer(log: Identification) -> tuple[str, ...]:
     by = log.by
     if by == "design":
-        return ("Yes: a table of measured runs, whose settings were chosen to be compared.",)
+        return ("Yes: the settings were chosen to be compared, by whoever measured or by chance.",)
     if log.conflict:
         return (f"No: a trial contradicts {log.conflict}. What chance showed counts more.",)
     if by == "trial":
@@ -54,7 +54,8 @@ def _answer(log: Identification) -> tuple[str, ...]:
         return (f"In part: {reason}.",) if log.answers else (f"No: {reason}: too rough.", *REMEDIES)
     return (
         "No: larger problems on more nodes look exactly like a code that does not scale, and "
-        "nothing in this log tells the two apart.",
+        "nothing in this log tells the two apart. If chance drew the setting of every job, say so "
+        "in a column randomized that is 1.",
         *REMEDIES,
     )
 

@@ -16,7 +16,7 @@ from rheostat.core.storage.files import read_toml
 from rheostat.core.units import parse_duration, parse_quantity
 from rheostat.core.vocabulary import VOCABULARY
 from rheostat.errors import DataError, QuestionError
-from rheostat.measurement.runs.guess import split_unit
+from rheostat.measurement.runs.header_units import split_unit
 from rheostat.tradeoff.limits import Limit, MaxSlowdown
 from rheostat.tradeoff.parse_rule import parse_rule
 from rheostat.tradeoff.rules import Weighted

@@ -69,6 +69,8 @@ def simulate(
     figure: o.Figure = None,
     seed: o.Seed = 0,
     form: o.Form = "",
+    map_file: o.Map = None,
+    column: o.Columns = None,
     json: o.Json = False,
 ) -> None:
     """Run TRACE through batch policies and compare how long jobs wait.
@@ -78,13 +80,15 @@ def simulate(
     intervals are drawn with --seed.
     """
     from rheostat.cli.output import printed, tell
+    from rheostat.questions.parse import parse_reader_options
     from rheostat.questions.scheduling.simulate import simulate as ask
 
+    options = parse_reader_options(column or (), columns=map_file)
     with printed(json=json, html=html, figure=figure) as put:
         answer = ask(trace, policy or "easy", machine or None, estimates=estimates,
                      semantics=semantics, ties=ties, overdue=overdue or None, guard=guard,
                      replays=replays, alternatives=alternatives, power_model=power_model,
-                     seed=seed, format=form)  # fmt: skip
+                     seed=seed, format=form, options=options)  # fmt: skip
         for path in answer.write(schedule) if schedule else ():
             tell(f"wrote {path}")
         put(answer)

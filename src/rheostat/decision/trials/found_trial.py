@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from rheostat.core.jobs import Column, JobTable, Moment, Note
 from rheostat.core.outcome import Array
-from rheostat.prediction.features.requested_settings import requested
+from rheostat.prediction.features.requested_settings import DRAWN, requested
 
 Codes = NDArray[np.int64]
 NAMED = re.compile(
@@ -80,6 +80,8 @@ def with_found_trial(log: JobTable, knob: str) -> JobTable:
         return log
     if requested(knob) in log.columns:
         return log if ARM in log.columns else _stated(log, knob)
+    if every := next((c for c in log.columns if NAMED.search(c.lower()) and _of_all(log, c)), ""):
+        return _all_drawn(log, knob, every)
     named = next((c for c in log.columns if NAMED.search(c.lower()) and _flags(log, c)), None)
     ran = _received(log, knob)
     if named is None and ran is None:
@@ -89,6 +91,22 @@ def with_found_trial(log: JobTable, knob: str) -> JobTable:
     if ran is None:
         ran, asked = asked, _usual(log, asked, flagged)
     return _judged(log, knob, named, np.where(flagged, _moved(ran, asked), 0.0), asked)
+
+
+def _all_drawn(log: JobTable, knob: str, named: str) -> JobTable:
+    """A log of which a column says that chance drew every job's setting, within applications."""
+    columns = [c for c in _tellers(log) if c in (*WHO[1:], "memory_b")]
+    ran = log.frame[knob].cast(pl.Float64).to_numpy()
+    apps = log.frame["app"] if "app" in log.columns else pl.Series([""] * len(log))
+    known = apps.cast(pl.String).fill_null("").to_numpy()
+    sure, column = reasons(log, columns, _moved(ran, np.ones(len(log))), known)
+    said = f"column {named} names all {len(log):,} jobs as drawn"
+    if sure < NAMED_CHANCE:
+        why = f"{column} tells at what {knob} (p = {sure:.2g})"
+        return log.noted(Note(f"{said}; {why}: {NOT_DRAWN}"))
+    tested = f"none of {', '.join(columns)} tells at what {knob} (p = {sure:.2f})"
+    made = log.with_columns([Column(DRAWN, "", Moment.SUBMIT, "by chance")], **{DRAWN: True})
+    return made.noted(Note(f"{said}; {tested if columns else 'nothing to test'}: {TAKEN}"))
 
 
 def _moved(ran: Array, asked: Array) -> Array:
@@ -208,6 +226,11 @@ def _flags(log: JobTable, name: str) -> bool:
     """Whether a column says yes of some jobs and no of others."""
     values = set(_texts(log, name).unique().to_list())
     return values <= {*YES, *NO} and bool(values & set(YES)) and bool(values & set(NO))
+
+
+def _of_all(log: JobTable, name: str) -> bool:
+    """Whether a column says yes of every job."""
+    return bool(_texts(log, name).is_in(YES).all())
 
 
 def _flagged(log: JobTable, name: str) -> NDArray[np.bool_]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from rheostat.core.jobs import JobTable, Note
 from rheostat.errors import DataError
-from rheostat.measurement.runs.guess import split_unit
+from rheostat.measurement.runs.header_units import split_unit
 
 LEAST_W, MOST_W = 20.0, 20_000.0
 """A node draws more than the least when it idles; no rack unit takes away more than the most."""

@@ -15,11 +15,13 @@ import polars as pl
 from rheostat.core.jobs import Note
 from rheostat.core.units import parse_duration, parse_quantity
 from rheostat.errors import DataError
-from rheostat.measurement.runs.guess import split_unit
+from rheostat.measurement.runs.header_units import split_unit
 from rheostat.measurement.slurm.spelling import amount, seconds
 
 AMOUNT = re.compile(r"power|energy|consum|time|elapsed|duration|wall|freq|clock|cap", re.IGNORECASE)
 UNITS = ("s", "W", "J", "Hz")
+MEMORY = re.compile(r"mem|\bram\b|speicher|m[eé]moire", re.IGNORECASE)
+"""Bytes: ``16 GiB``, or ``16G`` as schedulers write it, by 1024."""
 WORDS = re.compile(
     r"\b(?:(s)ec(?:ond)?|(m)in(?:ute)?|(h)(?:ou)?r|(d)ay)(?:\(s\)|s)?(?!\w|\()", re.I
 )
@@ -29,7 +31,7 @@ THOUSANDS = "cells as sacct writes ConsumedEnergy, 2.70K for 2,700: read in J"
 
 
 def in_base_units(frame: pl.DataFrame, keep: Sequence[str] = ()) -> tuple[pl.DataFrame, list[Note]]:
-    """Columns of cells with units as numbers in s, W, J or Hz, and a note for each.
+    """Columns of cells with units as numbers in s, W, J, Hz or B, and a note for each.
 
     Columns to ``keep`` whose cells all have one unit stay in it: those are knobs, and values for
     them are typed as they stand in the file.
@@ -40,13 +42,14 @@ def in_base_units(frame: pl.DataFrame, keep: Sequence[str] = ()) -> tuple[pl.Dat
     """
     notes = []
     for name in [c for c in frame.columns if frame[c].dtype == pl.String]:
-        if not AMOUNT.search(name) or split_unit(name)[2]:
+        memory = MEMORY.search(name) is not None
+        if not (memory or AMOUNT.search(name)) or split_unit(name)[2]:
             continue
         if name in keep and (own := _own_unit(frame[name])) is not None:
             frame = frame.with_columns(own[0])
             notes.append(Note(f"{name}: cells in {own[1]}, and so are its values in --knob"))
             continue
-        for unit in UNITS:
+        for unit in ("B",) if memory else UNITS:
             values = _numbers(frame[name], unit)
             if values is not None:
                 frame = frame.with_columns(values)
@@ -113,6 +116,9 @@ def _slurm_joules(cells: pl.Series) -> pl.Series | None:
 
 def _number(text: str, unit: str) -> float | None:
     """In the base unit; None for what has no unit, or another."""
+    plain = amount(text.upper()) if unit == "B" else None
+    if plain is not None and (plain == 0 or not text.strip()[-1].isdigit()):
+        return plain
     if unit == "s":
         text = WORDS.sub(lambda word: word[0][0].lower(), text)
     if not re.search(r"[A-Za-z]$", text.strip()):

@@ -9,6 +9,8 @@ from rheostat.measurement.checks import ROW, note_rows
 from rheostat.measurement.runs.guess import guess_name
 
 MEASURED = ("runtime_s", "power_w", "energy_j")
+APART = 1.2
+"""A run time that differs by this factor from start to end, in the median row, is another time."""
 
 
 def runtime_between(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
@@ -24,6 +26,30 @@ def runtime_between(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
     length = (pl.col("end_s") - pl.col("start_s")).cast(pl.Float64)
     forward = pl.when(length >= 0).then(length)
     return table.with_columns(runtime_s=forward), [Note("runtime_s is end_s less start_s")]
+
+
+def runtime_by_clock(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
+    """``runtime_s`` as end less start where a column that was taken for it says another time.
+
+    A ``duration`` may be what was asked for: the clock says how long jobs ran.
+
+    >>> runs = {"start_s": [10.0, 20.0], "end_s": [70.0, 50.0], "runtime_s": [120.0, 60.0]}
+    >>> ran, notes = runtime_by_clock(pl.DataFrame(runs))
+    >>> ran["runtime_s"].to_list()
+    [60.0, 30.0]
+    """
+    if not {"runtime_s", "start_s", "end_s"} <= set(table.columns):
+        return table, []
+    if not all(table[c].dtype.is_numeric() for c in ("runtime_s", "start_s", "end_s")):
+        return table, []
+    length = (pl.col("end_s") - pl.col("start_s")).cast(pl.Float64)
+    ratio = table.select(pl.col("runtime_s") / pl.when(length > 0).then(length)).to_series()
+    middle = ratio.median()
+    if not isinstance(middle, float) or 1 / APART < middle < APART:
+        return table, []
+    taken = pl.coalesce(pl.when(length >= 0).then(length), "runtime_s")
+    said = f"the column taken for runtime_s is {middle:.3g} times end_s less start_s in the median"
+    return table.with_columns(runtime_s=taken), [Note(f"{said} row: end_s less start_s is taken")]
 
 
 def per_part(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
@@ -48,14 +74,14 @@ def per_part(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
 
 
 def known_amounts(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
-    """No run takes no power and no energy: a zero there is a reading that failed, not known.
+    """No run takes no power, energy or memory: a zero there is a reading that failed, not known.
 
     >>> runs = pl.DataFrame({ROW: [0, 1], "runtime_s": [9.0, 8.0], "energy_j": [0.0, 70.0]})
     >>> known_amounts(runs)[0]["energy_j"].to_list()
     [None, 70.0]
     """
     notes = []
-    for name in MEASURED[1:]:
+    for name in (*MEASURED[1:], "memory_b"):
         if name not in table.columns or not table[name].dtype.is_numeric():
             continue
         ran = pl.col("runtime_s") > 0 if "runtime_s" in table.columns else pl.lit(value=True)

@@ -38,6 +38,8 @@ UNFINISHED = ("FAILED", "FAIL", "ERROR", "CANCELLED", "CANCELED", "KILLED", "ABO
               "INTERRUMPIDA", "ABORTADO", "INCOMPLETO",
               "FALLITO", "FALLITA", "ERRORE", "ANNULLATO", "ANNULLATA", "INTERROTTO", "INTERROTTA",
               "MISLUKT", "FOUT", "GEANNULEERD", "AFGEBROKEN", "ONDERBROKEN")  # fmt: skip
+ENDS = ("result", "status", "job_status")
+"""Columns that may say how a run ended where its state says something else."""
 MINORITY, SHORT = 0.2, 0.2
 """A word of at most that share of the runs, each shorter than that share of every other run."""
 
@@ -61,12 +63,28 @@ def with_ends(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
     known = FINISHED if by == "state" else SUCCESS
     strange = table.filter(~ended.is_in([*known, *UNFINISHED])) if by == "state" else table.clear()
     if strange.height and not table.select(ended.is_in(list(known)).any()).item():
-        return _in_no_list(table, strange)
+        if (other := _said_elsewhere(table)) is None:
+            return _in_no_list(table, strange)
+        by, ended = other, _plain(other)
     table = table.with_columns(censored=~ended.is_in(list(known)))
     rows = table.filter("censored")[ROW].to_list()
     return table, [
         note_rows(f"did not end well by its {by}: counts as unfinished", rows)
     ] if rows else []
+
+
+def _said_elsewhere(table: pl.DataFrame) -> str | None:
+    """A column beside the state whose words all are ends: ``result`` of Flux.
+
+    >>> runs = pl.DataFrame({"state": ["INACTIVE"] * 2, "result": ["COMPLETED", "FAILED"]})
+    >>> _said_elsewhere(runs)
+    'result'
+    """
+    for name in (c for c in ENDS if table.schema.get(c) == pl.String):
+        words = table.select(_plain(name).drop_nulls()).to_series()
+        if words.is_in([*FINISHED, *UNFINISHED]).all() and words.is_in(list(FINISHED)).any():
+            return name
+    return None
 
 
 def _plain(name: str) -> pl.Expr:

@@ -12,29 +12,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from rheostat.core.jobs import Moment
+from rheostat.core.jobs import Moment, Note
 from rheostat.core.vocabulary import VOCABULARY
 from rheostat.measurement.counters.rates import COUNTERS
-
-# suffix (lower case): our suffix, unit, factor
-SUFFIXES: dict[str, tuple[str, str, float]] = {
-    "s": ("_s", "s", 1.0), "sec": ("_s", "s", 1.0), "secs": ("_s", "s", 1.0),
-    "seconds": ("_s", "s", 1.0), "ms": ("_s", "s", 1e-3), "us": ("_s", "s", 1e-6),
-    "min": ("_s", "s", 60.0), "mins": ("_s", "s", 60.0), "minutes": ("_s", "s", 60.0),
-    "h": ("_s", "s", 3600.0), "hours": ("_s", "s", 3600.0),
-    "w": ("_w", "W", 1.0), "watts": ("_w", "W", 1.0), "kw": ("_w", "W", 1e3),
-    "mw": ("_w", "W", 1e6),
-    "j": ("_j", "J", 1.0), "joules": ("_j", "J", 1.0), "kj": ("_j", "J", 1e3),
-    "wh": ("_j", "J", 3600.0), "kwh": ("_j", "J", 3.6e6),
-    "hz": ("_hz", "Hz", 1.0), "mhz": ("_hz", "Hz", 1e6), "ghz": ("_hz", "Hz", 1e9),
-    "khz": ("_hz", "Hz", 1e3),
-    "gib": ("_b", "B", 2.0**30), "mib": ("_b", "B", 2.0**20),
-}  # fmt: skip
-
-CASED = {"mW": ("_w", "W", 1e-3), "mJ": ("_j", "J", 1e-3), "MJ": ("_j", "J", 1e6),
-         "GJ": ("_j", "J", 1e9), "MWh": ("_j", "J", 3.6e9)}  # fmt: skip
-"""Units that the capital tells from others."""
-CLOCK = re.compile(r"[ _]*[(\[]\s*(h{1,2}:)?m{1,2}:s{1,2}\s*[)\]]$", re.IGNORECASE)
+from rheostat.measurement.runs.header_units import either_prefix, split_unit
 
 # our name: patterns of theirs without the unit suffix, best first
 NAMES: tuple[tuple[str, str], ...] = (
@@ -53,6 +34,9 @@ NAMES: tuple[tuple[str, str], ...] = (
     ("gpus", r"(num_?|n_?)?gpus?(_req|_num|_count)?|ngpus|req_?gpus|resource_list_ngpus"),
     ("cores", r"(num_?|n_?)?(cores?|cpus?|slots?)(_req|_num)?|proc(essor)?s(_req)?|processes|ranks"
               r"|req_?cpus|resource_list_(ncpus|procs)"),
+    ("memory_alloc_b", r"alloc_?mem(ory)?|mem(ory)?_alloc(ated)?"),
+    ("memory_b", r"(req(uest(ed)?)?_?|resource_list_)?(mem(ory)?|ram)"
+                 r"(_?(req(uest(ed)?)?|asked|limit))?|speicher(bedarf)?|m[eé]moire|memoria"),
     ("threads", r"(threads?|num_?threads|n_?threads|omp_num_threads)"),
     ("frequency_hz", r"(core_|cpu_|sm_)?(freq|frequency|clock)(_target)?|sm_target"),
     ("batch_size", r"(batch|batch_?size|bs)"),
@@ -76,7 +60,6 @@ NAMES: tuple[tuple[str, str], ...] = (
 
 NAMED = {**{n: c for n, c in COUNTERS.items() if n != "run_id"}, **VOCABULARY}
 """Columns taken under the name they have; a ``run_id`` is one only where intervals are rows."""
-TIMES = re.compile(r"wall|time|elapsed|duration|limit|wait")
 RESULT = re.compile(
     r"mean|avg|average|std|min|max|temp|util|throttle|iter|sample|flop|energy|power|runtime|time|"
     r"elapsed|status|state|exit|cpi|clock|volume|vol|bw|band|rate|per_s$|score|fom|result|consistent|valid|warn|metric|epoch"
@@ -96,33 +79,6 @@ class Guess:
     scale: float = 1.0
     unit: str = ""
     known: Moment = Moment.SUBMIT
-
-
-def split_unit(name: str, *, timed: bool = False) -> tuple[str, str, str, float]:
-    """(stem, our suffix, unit, factor) of a column name; the factor is 1 without a known unit.
-
-    ``min`` is a minimum where the name does not speak of time, unless the column is ``timed``.
-
-    >>> split_unit("core_freq_GHz"), split_unit("wall_s"), split_unit("nodes")
-    (('core_freq', '_hz', 'Hz', 1000000000.0), ('wall', '_s', 's', 1.0), ('nodes', '', '', 1.0))
-    >>> split_unit("energy_MJ"), split_unit("Wall clock [hh:mm:ss]")
-    (('energy', '_j', 'J', 1000000.0), ('Wall clock', '_s', 's', 1.0))
-    >>> split_unit("branches_per_s")
-    ('branches_per_s', '', '1/s', 1.0)
-    """
-    name = CLOCK.sub("_s", name)  # "Wall clock [hh:mm:ss]"
-    if bracket := re.fullmatch(r"(.+?)[ _]*[(\[]\s*(\w+)\s*[)\]]", name):
-        name = f"{bracket[1].strip().replace(' ', '_')}_{bracket[2]}"  # "Wall time (s)"
-    if name.lower().endswith("_per_s"):
-        return name, "", "1/s", 1.0  # a rate, not a time
-    stem, _, last = name.rpartition("_")
-    if stem and last in CASED:
-        return stem, *CASED[last]
-    if last.lower() == "min" and not timed and not TIMES.search(stem.lower()):
-        return name, "", "", 1.0  # a minimum, not minutes
-    if stem and last.lower() in SUFFIXES:
-        return stem, *SUFFIXES[last.lower()]
-    return name, "", "", 1.0
 
 
 def guess_name(source: str) -> str | None:
@@ -182,8 +138,8 @@ def interval_names(columns: Sequence[str]) -> dict[str, str]:
 def not_as_named(frame: pl.DataFrame) -> dict[str, str]:
     """Columns that mean another thing than their name says alone, and what.
 
-    ``cpu`` beside ``slots``, or with fractions, is time of processors; and of two columns of nodes
-    the one that says so has those asked for.
+    ``cpu`` beside ``slots``, or with fractions, is time of processors; ``duration`` beside a run
+    time may be asked for; and of two columns of nodes the one that says so has those asked for.
 
     >>> not_as_named(pl.DataFrame({"cpu": [177.63], "num_nodes": [2], "num_nodes_req": [4]}))
     {'cpu': '', 'num_nodes_req': 'nodes_requested'}
@@ -196,11 +152,49 @@ def not_as_named(frame: pl.DataFrame) -> dict[str, str]:
         values = frame[c].drop_nulls()
         if len(named["cores"]) > 1 or (values.dtype.is_float() and (values % 1 != 0).any()):
             made[c] = ""
+    times = named.get("runtime_s", [])
+    made |= {c: "" for c in times if c.lower() == "duration" and len(times) > 1}
+    memory = named.get("memory_b", [])
+    made |= {c: "" for c in memory if not _asked_memory(c, frame, alone=len(memory) == 1)}
     nodes = named.get("nodes", [])
     asked = [c for c in nodes if "req" in c.lower()]
     if len(asked) == 1 and len(nodes) == 2 and "nodes_requested" not in frame.columns:
         made[asked[0]] = "nodes_requested"
     return made
+
+
+def _asked_memory(column: str, frame: pl.DataFrame, *, alone: bool) -> bool:
+    """Whether it tells what was asked for, in a unit: the name says so, or jobs were submitted."""
+    values = frame[column]
+    if column == "memory_b" or not values.dtype.is_numeric() or _no_unit(column, values):
+        return column == "memory_b"
+    if re.search("req|limit|asked", column.lower()):
+        return True
+    submitted = any(guess_name(c) == "submit_s" for c in frame.columns)
+    return alone and (submitted or guess_known(column, values) is Moment.SUBMIT)
+
+
+def _no_unit(column: str, values: pl.Series) -> bool:
+    """Whether neither name nor size tells the unit of memory: a job asks for a megabyte or more."""
+    middle = values.median()
+    return not split_unit(column)[2] and not (isinstance(middle, float) and middle >= 2**20)
+
+
+def unclear_units(frame: pl.DataFrame) -> list[Note]:
+    """A note for each column whose unit could be one of two, or any.
+
+    >>> unclear_units(pl.DataFrame({"power_mw": [3.5]}))[0].message
+    'power_mw: mW or MW? write which in its name, as power_mW'
+    """
+    notes = []
+    for c in (c for c in frame.columns if frame[c].dtype.is_numeric()):
+        if unit := either_prefix(c):
+            said = f"{unit[0]}{unit[1:].capitalize()}", f"M{unit[1:].capitalize()}"
+            named = f"{c[: -len(unit)]}{said[0]}"
+            notes.append(Note(f"{c}: {' or '.join(said)}? write which in its name, as {named}"))
+        elif guess_name(c) == "memory_b" != c and _no_unit(c, frame[c]):
+            notes.append(Note(f"{c}: of what unit? write it in its name, as {c}_GiB"))
+    return notes
 
 
 def lone_quantity(ours: str, columns: Sequence[str]) -> str | None:

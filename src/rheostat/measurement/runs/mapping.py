@@ -21,7 +21,7 @@ from typing import Any
 from rheostat.core.jobs import Moment
 from rheostat.core.storage.files import read_toml
 from rheostat.errors import DataError
-from rheostat.measurement.runs.guess import split_unit
+from rheostat.measurement.runs.header_units import either_prefix, split_unit
 
 
 @dataclass(frozen=True)
@@ -111,6 +111,9 @@ def _scale(ours: str, theirs: tuple[str, ...]) -> float:
     """The scale that the unit in their names asks for, 1 where there is none."""
     _, ours_suffix, _, _ = split_unit(ours)
     units = [split_unit(t, timed=ours_suffix == "_s") for t in theirs]
+    for t in (t for t in theirs if ours_suffix in ("_w", "_j") and either_prefix(t)):
+        said = f"{ours}: {either_prefix(t)} of {t} may be milli or mega: state a scale"
+        raise DataError("mapping", [f'{said}, {ours} = {{ from = "{t}", scale = 1e-3 }}'])
     scales = {scale for _, suffix, _, scale in units if suffix == ours_suffix and ours_suffix}
     if len(scales) > 1:
         problem = f"{ours}: expected columns of one unit in a sum, got {', '.join(theirs)}"

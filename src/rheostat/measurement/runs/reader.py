@@ -28,6 +28,7 @@ from rheostat.measurement.runs.derived import (
     listed_twice,
     per_part,
     runtime_between,
+    runtime_by_clock,
 )
 from rheostat.measurement.runs.ends import with_ends
 from rheostat.measurement.runs.guess import (
@@ -40,8 +41,9 @@ from rheostat.measurement.runs.guess import (
     lone_quantity,
     lone_time,
     not_as_named,
-    split_unit,
+    unclear_units,
 )
+from rheostat.measurement.runs.header_units import split_unit
 from rheostat.measurement.runs.local_clock import instants, read_dates
 from rheostat.measurement.runs.mapping import ColumnSource, Mapped, load_mapping
 from rheostat.measurement.runs.records import read_records
@@ -149,6 +151,7 @@ def read_runs(
     words += _not_understood(path, frame, {**taken, **rest}, table)
     table, back = instants(table, frame, {**taken, **rest}, zone)
     table, derived = runtime_between(table)
+    table, timed = runtime_by_clock(table) if "runtime_s" not in chosen.columns else (table, [])
     described += [VOCABULARY["runtime_s"]] if derived else []
     table, summed = per_part(table)
     described += [VOCABULARY["power_w"]] if summed else []
@@ -164,7 +167,7 @@ def read_runs(
             ["found no runtime, power or energy among the columns", _present(frame), hint],
         )
     words += [
-        *(*dated, *back, *derived, *summed, *zeros, *unfinished),
+        *(*dated, *back, *derived, *timed, *summed, *zeros, *unfinished),
         *_disagreement(table),
         *listed_twice(table),
     ]
@@ -294,16 +297,15 @@ def _guess_rest(
         else:
             columns.append(Column(guess.name, guess.unit, guess.known, f"from {theirs}"))
         words.append(_words(guess))
-        if guess.name == theirs and (ours := guess_name(theirs)) in QUANTITIES and ours != theirs:
+        text = guess.name == theirs and frame[theirs].dtype == pl.String
+        if text and (ours := guess_name(theirs)) in QUANTITIES and ours != theirs:
             texts.append(Note(f"{theirs} holds text, not numbers: not read as {ours}"))
-    dropped = (
-        [Note(f"left out as the mapping says: {', '.join(chosen.drop)}")] if chosen.drop else []
-    )
-    return (
-        exprs,
-        columns,
-        [*dropped, *texts, *([Note(f"guessed: {'; '.join(words)}")] if words else [])],
-    )
+    notes = [*texts, *unclear_units(frame)]
+    if chosen.drop:
+        notes.insert(0, Note(f"left out as the mapping says: {', '.join(chosen.drop)}"))
+    if words:
+        notes.append(Note(f"guessed: {'; '.join(words)}"))
+    return exprs, columns, notes
 
 
 def _named(ours: str, frame: pl.DataFrame, taken: Mapping[str, pl.Expr]) -> bool:
@@ -329,7 +331,8 @@ def _numeric(ours: str) -> bool:
     if ours in COUNTERS:
         return COUNTERS[ours].unit != ""
     return ours in {"runtime_s", "cap_w", "power_w", "energy_j", "nodes", "gpus", "cores",
-                    "threads", "frequency_hz", "batch_size", "time_limit_s"}  # fmt: skip
+                    "threads", "frequency_hz", "batch_size", "time_limit_s", "memory_b",
+                    "memory_alloc_b"}  # fmt: skip
 
 
 def _words(guess: Guess) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 import polars as pl
 
 from rheostat.core.jobs import JobTable, Note
-from rheostat.measurement.runs.guess import split_unit
+from rheostat.measurement.runs.header_units import split_unit
 from rheostat.measurement.runs.mapping import load_mapping
 from rheostat.measurement.runs.reader import read_runs, table_frame
 from rheostat.measurement.training_columns import COLUMNS

@@ -58,7 +58,7 @@ from rheostat.prediction.effects.weighed_rows import (
     wary,
 )
 from rheostat.prediction.features.model_columns import learnable
-from rheostat.prediction.features.requested_settings import requested
+from rheostat.prediction.features.requested_settings import DRAWN, requested
 from rheostat.prediction.features.support import fit_support
 from rheostat.prediction.intervals import PERMUTATIONS
 from rheostat.prediction.saved_models.from_file import blames_its_file
@@ -138,7 +138,8 @@ class WithinApplication:
         settings: Any = {"by": self.group_by, "sizes": self.sizes, "problem": self.problem}
         self.coding_ = fit_coding(frame, self.knobs, self.targets, **settings)
         rows = self.coding_.rows(frame)
-        if "submit_s" not in frame.columns or rows.log_run.shape[1] == 0:
+        drawn = DRAWN in frame.columns and bool(frame[DRAWN].all())
+        if drawn or "submit_s" not in frame.columns or rows.log_run.shape[1] == 0:
             return rows, None
         names = (*self.coding_.sizes, *self.coding_.guesses)
         if gone := moved_by_chance(rows, names):
@@ -201,7 +202,8 @@ class WithinApplication:
         noise = job_noise(frame, rows, self.orders_, len(self.targets) + 1)
         values = {t: np.exp(self._draws(t, rows, *noise[i])) for i, t in enumerate(self.targets)}
         home = self._home(frame)
-        if "runtime_s" in values and self.identification_.by != "design":
+        measured = self.identification_.by == "design" and "submit_s" not in frame.columns
+        if "runtime_s" in values and not measured:
             change = self._change("runtime_s", rows, home)
             exponent = self.coding_.exponents("runtime_s")[0]
             turned = rows.log_run - rows.log_asked

@@ -13,6 +13,9 @@ import polars as pl
 
 from rheostat.core.jobs import Column, JobTable, Moment
 
+DRAWN = "settings_drawn"
+"""A column that is true where chance drew the setting of every job of a log."""
+
 
 def requested(knob: str) -> str:
     """Name of the column with what was asked for of a knob.

@@ -139,6 +139,14 @@ class LawEnsemble:
         twin.measured, twin.logs, twin.noise = [*self.measured], [*self.logs], [*self.noise]
         return twin
 
+    def without(self, place: int) -> LawEnsemble:
+        """The belief without the measurement at ``place`` among those taken, by reweighing."""
+        twin = self.copy()
+        for values in (twin.measured, twin.logs, twin.noise):
+            del values[place]
+        twin._reweigh()
+        return twin
+
     def draws(self, count: int, at: Index | None = None) -> tuple[Array, Array]:
         """Joint draws of log runtime and log power.
 

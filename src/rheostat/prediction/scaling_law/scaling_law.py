@@ -12,7 +12,7 @@ n  rows asked     S  draws     D  knob coordinates     c  context numbers
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from rheostat.prediction.features.encode import joined
 from rheostat.prediction.features.model_columns import is_category, learnable
 from rheostat.prediction.saved_models.from_file import blames_its_file
 from rheostat.prediction.scaling_law.coordinates import Array, Basis, Scale, spread_out
+from rheostat.prediction.scaling_law.left_out import inner, widening
 from rheostat.prediction.scaling_law.pooled import Pooled, PooledRuns, fit_pooled
 
 TARGETS = ("runtime_s", "power_w")
@@ -138,11 +139,15 @@ class LawGP:
         """Fit the population to the applications with the most settings."""
         order = sorted(self.runs_, key=lambda k: (-len(self.runs_[k].counts), k))
         self.training_keys_ = order[:TRAINING_APPLICATIONS]
+        self.pooled_: Pooled = self._population(self.runs_)
+
+    def _population(self, runs: Mapping[str, PooledRuns]) -> Pooled:
+        """What the training applications have in common, of these ``runs``."""
         basis = Basis.over(self.units_, self.scale_.numeric, count=LANDMARKS, length=LENGTH)
         context = [self.own_context_[k] for k in self.training_keys_]
-        self.pooled_: Pooled = fit_pooled(
+        return fit_pooled(
             basis,
-            [self.runs_[k] for k in self.training_keys_],
+            [runs[k] for k in self.training_keys_],
             np.array(context).reshape(len(context), -1),
             repeats=self.repeats_,
             draws=self.n_draws,
@@ -194,18 +199,53 @@ class LawGP:
         """Log draws (2, S, n) for one application."""
         runs = None if key is None else self.runs_[key]
         own = context if key is None else self.own_context_[key]
-        prior = self.pooled_.prior(own[None])[0]
+        w, rough = self.pooled_.weights(runs, self._prior(self.pooled_, key, own))
+        distinct, back = np.unique(np.round(units, DECIMALS), axis=0, return_inverse=True)
+        wider = self._widening(key, own, distinct)
+        draws = []
+        for u, k in zip(distinct, wider, strict=True):
+            curve = _curve(self.pooled_, w, u)
+            middle = curve.mean(axis=1, keepdims=True)
+            spread = np.sqrt((k[:, None] * rough.T) ** 2 + self.repeats_[:, None])
+            draws.append(middle + k[:, None] * (curve - middle) + spread * _jumps(u, self.n_draws))
+        return np.stack(draws, axis=2)[:, :, back.ravel()]
+
+    def _prior(self, pooled: Pooled, key: str | None, context: Array) -> Array:
+        """Log weights of the population's components for one application, without its own."""
+        prior = pooled.prior(context[None])[0]
         if key in self.training_keys_ and len(self.training_keys_) > 1:
             prior[self.training_keys_.index(key)] = -np.inf  # own runs count once
-        w, rough = self.pooled_.weights(runs, prior)
-        distinct, back = np.unique(np.round(units, DECIMALS), axis=0, return_inverse=True)
-        spread = np.sqrt(rough.T**2 + self.repeats_[:, None])
-        draws = []
-        for u in distinct:  # one by one: a product of matrices rounds differently in company
-            f = self.pooled_.basis(u[None])[0]
-            curve = np.stack([w[:, : len(f)] @ f, w[:, len(f) :] @ f])
-            draws.append(curve + spread * _jumps(u, self.n_draws))
-        return np.stack(draws, axis=2)[:, :, back.ravel()]
+        return np.asarray(prior)
+
+    def _widening(self, key: str | None, context: Array, distinct: Array) -> Array:
+        """By how much the law's spread is too narrow (n, 2) where its application was not run."""
+        wider = np.ones((len(distinct), 2))
+        if key is None:
+            return wider
+        runs = self.runs_[key]
+        measured = {tuple(u) for u in np.round(runs.units, DECIMALS)}
+        between = [i for i, u in enumerate(distinct) if tuple(u) not in measured]
+        if between:
+            left = inner(runs.units)
+            scores = [self._score(key, context, int(i)) for i in left]
+            wider[between] = widening(
+                distinct[between], runs.units[left], np.array(scores).reshape(-1, 2)
+            )
+        return wider
+
+    def _score(self, key: str, context: Array, left: int) -> Array:
+        """Error (2,) of one setting, forecast from the others, over its standard deviation."""
+        runs = self.runs_[key]
+        kept = np.arange(len(runs.counts)) != left
+        rest = PooledRuns(runs.units[kept], runs.logs[:, kept], runs.counts[kept])
+        alone = self.training_keys_ == [key]
+        pooled = self._population({key: rest}) if alone else self.pooled_
+        w, rough = pooled.weights(rest, self._prior(pooled, key, context))
+        curve = _curve(pooled, w, runs.units[left])
+        own = self.repeats_ / runs.counts[left]
+        variance = curve.var(axis=1) + (rough**2).mean(axis=0) + own
+        error = runs.logs[:, left] - curve.mean(axis=1)
+        return np.asarray(error / np.sqrt(variance))
 
     def _grouping(self, jobs: JobTable) -> tuple[str, ...]:
         if self.group_by is not None:
@@ -259,6 +299,15 @@ def _tally(units: Array, counts: Array) -> tuple[Array, Array]:
     distinct, back = np.unique(np.round(units, DECIMALS), axis=0, return_inverse=True)
     runs = np.bincount(back.ravel(), weights=counts, minlength=len(distinct))
     return distinct, np.asarray(runs, dtype=float)
+
+
+def _curve(pooled: Pooled, weights: Array, unit: Array) -> Array:
+    """Log runtime and power (2, S) of drawn curves at one setting.
+
+    One setting at a time: a product of matrices rounds differently in company.
+    """
+    f = pooled.basis(unit[None])[0]
+    return np.stack([weights[:, : len(f)] @ f, weights[:, len(f) :] @ f])
 
 
 def _jumps(unit: Array, draws: int) -> Array:

@@ -52,6 +52,7 @@ def simulate(
     power_w: Array | Outcome | None = None,
     seed: int = 0,
     format: str = "",
+    options: Mapping[str, Any] | None = None,
 ) -> SimulateAnswer:
     """Run a trace through batch policies and compare how long jobs wait.
 
@@ -94,6 +95,8 @@ def simulate(
         Of policies and intervals that draw.
     format : str
         The file's format; guessed by default.
+    options : mapping, optional
+        Of the reader, as ``{"columns": {"submit_s": "queued_at"}}``.
 
     Returns
     -------
@@ -125,7 +128,7 @@ def simulate(
     policies = [under(one, convention) for one in policies]
     if replays == 1:
         raise QuestionError("--replays", ["expected 0, or at least 2 for an interval, got 1"])
-    trace = jobs if isinstance(jobs, JobTable) else read(Path(jobs), format=format or None)
+    trace = _trace(jobs, format, options)
     site = _site(trace, alternatives, sized_by, power_model, power_w)
     trace, place = _placed(trace, machine)
     _check(policies, place, estimates, site)
@@ -147,6 +150,18 @@ def simulate(
         seed=seed,
         replays=moved,
     )
+
+
+def _trace(jobs: inputs.Jobs, form: str, options: Mapping[str, Any] | None) -> JobTable:
+    """The jobs, with when they came and how long they ran; else a `DataError` with what to type."""
+    if isinstance(jobs, JobTable):
+        return jobs
+    trace = read(Path(jobs), format=form or None, options=options or None)
+    if missing := [c for c in ("submit_s", "runtime_s") if c not in trace.columns]:
+        problems = [f"column {c} is missing: name it, --column {c}=THEIRS" for c in missing]
+        theirs = [trace.schema[c].meaning.removeprefix("from ") or c for c in trace.columns]
+        raise DataError(str(jobs), [*problems, f"present: {', '.join(theirs)}"])
+    return trace
 
 
 def _opened(

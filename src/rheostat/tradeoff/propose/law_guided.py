@@ -25,6 +25,7 @@ from rheostat.core.outcome import Array, Outcome
 from rheostat.core.space import Knob, Setting, Space
 from rheostat.errors import DataError
 from rheostat.prediction.scaling_law import LawEnsemble, structures
+from rheostat.prediction.scaling_law.left_out import inner, widening
 from rheostat.prediction.scaling_law.structures import role_of
 from rheostat.tradeoff.limits import Limit
 from rheostat.tradeoff.propose.base import Searcher
@@ -157,7 +158,10 @@ class LawGuided(Searcher):
         return [best] if value[best] > value[free].max() else []
 
     def forecast(self, settings: Sequence[Setting]) -> Outcome:
-        """Runtime and power of listed settings, as the laws have them after what was told."""
+        """Runtime and power of listed settings, as the laws have them after what was told.
+
+        Where the laws miss what was measured, those of other settings are wider.
+        """
         every = self.listed()
         place = {self.key(s): i for i, s in enumerate(every)}
         asked = np.array([place[self.key(s)] for s in settings], dtype=np.int64)
@@ -166,7 +170,11 @@ class LawGuided(Searcher):
             at = np.union1d(at, asked)
             logs = self._joint(every, at, self._informed(every))
         rows = np.searchsorted(at, asked)
-        return Outcome({q: np.exp(logs[q][:, rows]) for q in ("runtime_s", "power_w")})
+        wider, outcome = _widening(self._model, asked), {}
+        for q, factor in zip(("runtime_s", "power_w"), wider.T, strict=True):
+            middle = logs[q][:, rows].mean(axis=0)
+            outcome[q] = np.exp(middle + factor * (logs[q][:, rows] - middle))
+        return Outcome(outcome)
 
     def recommend(self, objective: str, limit: Limit) -> dict[str, Any]:
         """The setting to run for the least expected regret under one limit.
@@ -207,7 +215,7 @@ class LawGuided(Searcher):
         """Candidates (n,) among ``settings``, and log draws (d, n) of every quantity there."""
         state = len(self.history), len(self._pending) if len(settings) > EXACT else 0
         if self._drawn is None or self._drawn[0] != state:
-            model = self._informed(settings)
+            self._model = model = self._informed(settings)
             at = self._candidates(settings, model)
             logs = self._joint(settings, at, model)
             for here, same in self._caps_alike(settings, model):
@@ -317,6 +325,25 @@ class LawGuided(Searcher):
         )
         sampled = self.space.sample(points.random(SAMPLED))
         return list({self.key(s): s for s in sampled}.values())
+
+
+def _widening(model: LawEnsemble, asked: Index) -> Array:
+    """By how much the spread of the laws is too narrow (n, 2) where nothing was measured."""
+    units, known = model.structures[-1].target.units, np.unique(model.measured)
+    wider = np.ones((len(asked), 2))
+    between = ~np.isin(asked, known)
+    if not between.any():
+        return wider
+    places = inner(units[model.measured])
+    scores = np.empty((len(places), 2))
+    for row, place in enumerate(places):
+        drawn = np.stack(model.without(int(place)).draws(DRAWS[0], known))
+        of = drawn[:, :, np.searchsorted(known, model.measured[place])]
+        error = np.array(model.logs[place]) - of.mean(axis=1)
+        scores[row] = error / np.sqrt(of.var(axis=1) + model.noise[place] + ROUNDING)
+    left = units[np.array(model.measured, dtype=np.int64)[places]]
+    wider[between] = widening(units[asked[between]], left, scores)
+    return wider
 
 
 def _noise(cells: Sequence[Array]) -> Array:
