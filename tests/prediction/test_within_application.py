@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from rheostat import table
+from rheostat.core.jobs import Column, Moment
 from rheostat.errors import DataError, NotFitted
 from rheostat.prediction.effects import WithinApplication, plausible, predictor
 from rheostat.prediction.effects.effect_prior import effect_prior
@@ -197,3 +198,23 @@ def test_jobs_of_an_application_differ_where_its_nodes_gain_nothing():
     flat, divided = predictor.room(np.array([0.0, -np.log(4)]), turned, -1.0) / turned
     assert flat == pytest.approx(1.0)
     assert divided == pytest.approx(0.3)
+
+
+def test_a_time_limit_that_knows_the_run_time_does_not_hide_what_nodes_do():
+    """T = 60 m / n^0.9, and larger problems m ask for more nodes: half of the nodes take 2^0.9."""
+    rng = np.random.default_rng(5)
+    count, app = 1200, rng.choice(list("abcd"), 1200)
+    m = np.exp(rng.normal(3, 1, count))
+    nodes = 2 ** np.clip(np.rint(np.log2(m) + rng.normal(0, 1, count)), 0, 6).astype(int)
+    runtime = 60 * m / nodes**0.9 * np.exp(rng.normal(0, 0.03, count))
+    log = table({"app": app, "user": rng.choice(list("uvw"), count), "nodes": nodes,
+                 "submit_s": 60.0 * np.arange(count), "memory_b": 1e9 * m,
+                 "time_limit_s": 2.5 * runtime + 600, "runtime_s": runtime,
+                 "power_w": 300.0 * nodes})  # fmt: skip
+    model = WithinApplication().fit(log)
+    some = log.rows(nodes > 1)
+    asked = Column("nodes_requested", "", Moment.SUBMIT, "")
+    half = some.with_columns([asked], nodes_requested=some.frame["nodes"],
+                             nodes=some.frame["nodes"] // 2)  # fmt: skip
+    ratio = model.predict(half).mean("runtime_s") / model.predict(some).mean("runtime_s")
+    assert np.nanmedian(ratio) == pytest.approx(2**0.9, rel=0.05)

@@ -52,6 +52,7 @@ from rheostat.prediction.effects.weighed_rows import (
     group_means,
     guess_slopes,
     less_neighbours,
+    requests_and_sizes,
     room,
     unlike_runs,
     unlike_turned,
@@ -278,8 +279,9 @@ class WithinApplication:
         return moved
 
     def _columns(self, rows: Rows, target: str) -> Array:
-        """(n, q) effect, request, size and guess columns, guesses less their request's part."""
-        plain = rows.guess - np.einsum("ns,nsg->ng", rows.request, self.follow_[rows.app])
+        """(n, q) effect, request, size and guess columns; of guesses, what those do not tell."""
+        asked = requests_and_sizes(rows)
+        plain = rows.guess - np.einsum("ns,nsg->ng", asked, self.follow_[rows.app])
         return np.concatenate([rows.effect[target], rows.request, rows.size, plain], axis=1)
 
     def _fit_quantities(self, rows: Rows, home: Rows, y: Array, believed: Believed | None) -> None:

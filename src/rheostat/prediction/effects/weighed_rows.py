@@ -99,17 +99,28 @@ how large they are.  Few jobs of a trial do not tell the spread either."""
 
 
 def guess_slopes(rows: Rows, apps: int) -> Array:
-    """Slope of each guess on the request, by application: (A + 1, s, g), the last for all."""
+    """Slope of each guess on request and sizes by application, (A + 1, s + k, g); the last for all.
+
+    On the sizes too: a guess that knows the run time says through both what requests do at equal
+    sizes, and without them that larger problems, which ask for more, take longer.
+    """
     cell = rows.cell
-    request, guess = centred(rows.request, cell), centred(rows.guess, cell)
-    s = request.shape[1]
-    common = np.linalg.lstsq(request, guess, rcond=None)[0]
+    asked, guess = centred(requests_and_sizes(rows), cell), centred(rows.guess, cell)
+    s = asked.shape[1]
+    common = np.linalg.lstsq(asked, guess, rcond=None)[0]
     gram, cross = np.zeros((apps, s, s)), np.zeros((apps, s, guess.shape[1]))
-    np.add.at(gram, rows.app, request[:, :, None] * request[:, None, :])
-    np.add.at(cross, rows.app, request[:, :, None] * guess[:, None, :])
-    pull = GUESS_WORTH * np.eye(s) * np.maximum(np.mean(request**2), 1e-6)
+    np.add.at(gram, rows.app, asked[:, :, None] * asked[:, None, :])
+    np.add.at(cross, rows.app, asked[:, :, None] * guess[:, None, :])
+    squares, r = np.mean(asked**2, axis=0), rows.request.shape[1]
+    squares[:r] = squares[:r].mean()
+    pull = GUESS_WORTH * np.diag(np.maximum(squares, 1e-6))
     own = np.linalg.solve(gram + pull, cross + pull @ common)
     return np.concatenate([own, common[None]])
+
+
+def requests_and_sizes(rows: Rows) -> Array:
+    """(n, s + k): what a job asked for, and how large its problem is."""
+    return np.concatenate([rows.request, rows.size], axis=1)
 
 
 def room(change: Array, turned: Array, exponent: float) -> Array:
