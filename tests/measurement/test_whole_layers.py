@@ -106,17 +106,6 @@ def test_rules_of_layers_are_their_closed_forms(name, given, args, flops) -> Non
     assert aten_cost(name, result, given, args, pointwise=False).flops == pytest.approx(flops)
 
 
-def test_autocast_of_a_traced_module_is_said(tmp_path) -> None:
-    lines = ["import torch", "class Half(torch.nn.Linear):", "    def forward(self, x):",
-             "        with torch.autocast('cuda', dtype=torch.bfloat16):",
-             "            return super().forward(x)",
-             "def step(bs=4): return Half(8, 8), torch.randn(bs, 8)"]  # fmt: skip
-    (tmp_path / "half.py").write_text("\n".join(lines))
-    made = open_step(f"{tmp_path}/half.py:step", 2)
-    assert made.batch == 2
-    assert any("--precision-bits 16" in note for note in made.notes)
-
-
 def test_gates_move_two_numbers_in_and_one_out_and_are_kept_for_the_way_back() -> None:
     rows, state = OpRows(), HloType("f32", (1, 3, 16))
     add_recurrent(rows, "recurrent", (X, state, IN, TURNED), ([0], [1, 2]), ())

@@ -18,7 +18,7 @@ from rheostat.prediction.step_cost.sheet_forecast import (
 )
 from rheostat.prediction.step_cost.terms import TERMS
 from rheostat.prediction.step_cost.transfer import Known
-from rheostat.prediction.step_cost.unlike import FEW_TIMES, NEVER_TIMED, SPREAD, Unlike
+from rheostat.prediction.step_cost.unlike import EQUAL, FEW_TIMES, NEVER_TIMED, SPREAD, Unlike
 
 LEVELS = np.array([0.05, 0.5, 0.95])
 
@@ -75,6 +75,16 @@ def test_kinds_never_timed_widen_the_interval_by_their_share():
                       / share)  # fmt: skip
     assert roofline == pytest.approx(time_s(CONVOLUTION), rel=0.2)
     assert middle == pytest.approx(share * unlike.predict(CONVOLUTION))
+
+
+def test_without_new_kinds_the_roofline_and_the_others_answer_half_each():
+    known = together(*DENSE)
+    unlike = Unlike.of(known, np.log(time_s(known)), 2)
+    wide = steps(5, -1, 9, matmul_f=1.0, matmul_b=0.5, elementwise_b=0.45)
+    assert (unlike.never_timed(wide).sum(axis=1) < EQUAL).all()
+    others = np.full(5, np.log(99.0))
+    expected = (unlike.predict(wide) + others) / 2
+    assert unlike.draws(wide, LEVELS, others)[1] == pytest.approx(expected)
 
 
 def test_families_that_were_missed_widen_it_too():

@@ -9,15 +9,34 @@ from typing import Any
 
 @contextmanager
 def without_numbers(torch: Any) -> Iterator[Any]:
-    """Arrays made inside are empty, on any device; modules can be moved to it."""
+    """Arrays made inside are empty; what is meant for a GPU needs none."""
     mode = torch._subclasses.FakeTensorMode(allow_non_fake_inputs=True)
     before = torch.nn.Module._apply
     torch.nn.Module._apply = _applied
     try:
-        with mode:
+        with mode, _on_the_host(torch):
             yield mode
     finally:
         torch.nn.Module._apply = before
+
+
+def _on_the_host(torch: Any) -> Any:
+    """Every device that is named inside is the host: a PyTorch without CUDA has no other."""
+
+    def host(value: Any) -> Any:
+        named = isinstance(value, (str, torch.device)) and str(value).startswith("cuda")
+        return "cpu" if named else value
+
+    class OnTheHost(torch.overrides.TorchFunctionMode):  # type: ignore[misc]
+        def __torch_function__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            if func is torch.Tensor.cuda:
+                return args[0]
+            named = {k: host(v) for k, v in (kwargs or {}).items()}
+            return func(*[host(a) for a in args], **named)
+
+    return OnTheHost()
 
 
 @contextmanager

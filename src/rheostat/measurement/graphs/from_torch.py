@@ -83,7 +83,7 @@ def from_torch(
                 warnings.simplefilter("ignore")
                 return from_exported(torch.export.export(module, args), called)
         except BROKEN as error:
-            raise _untraceable(called, error) from error
+            raise untraceable(called, error) from error
     from torch.fx.experimental.proxy_tensor import make_fx
 
     weights, others = dict(module.named_parameters()), dict(module.named_buffers())
@@ -95,15 +95,18 @@ def from_torch(
             warnings.simplefilter("ignore")
             traced = trace(weights, others, *args)
     except BROKEN as error:
-        raise _untraceable(called, error) from error
+        raise untraceable(called, error) from error
     leaves = len(torch.utils._pytree.tree_leaves(args))
     kinds = ["weight"] * len(weights) + ["input"] * (len(others) + leaves)
     return _of_nodes(traced.graph.nodes, kinds, called, optimizer=optimizer)
 
 
-def _untraceable(name: str, error: Exception) -> DataError:
+def untraceable(name: str, error: Exception) -> DataError:
+    """What to say of code that PyTorch cannot trace."""
     said = (str(error).splitlines() or [type(error).__name__])[0]
     advice = "a module whose steps depend on values cannot be traced: give a module without"
+    if isinstance(error, TypeError):
+        advice = "give what its forward takes, without labels"
     return DataError(name, [f"expected a module that PyTorch traces, got {said[:300]}", advice])
 
 
@@ -131,11 +134,21 @@ def _step(
     Without ``update`` the gradients themselves, None where there is none.
     """
 
+    class BothWays(torch.nn.Module):  # type: ignore[misc]
+        """The way back inside the call, too: what is checkpointed is computed again there."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = module
+
+        def forward(self, values: list[Any], *args: Any) -> Any:
+            return torch.autograd.grad(loss(module(*args)), values, allow_unused=True)
+
     def step(weights: Mapping[str, Any], others: Mapping[str, Any], *args: Any) -> list[Any]:
         values = {k: v.detach().requires_grad_() for k, v in weights.items()}
         copies = {k: v.clone() for k, v in others.items()}
-        output = torch.func.functional_call(module, {**values, **copies}, args)
-        gradients = torch.autograd.grad(loss(output), list(values.values()), allow_unused=True)
+        named = {f"inner.{k}": v for k, v in {**values, **copies}.items()}
+        gradients = torch.func.functional_call(BothWays(), named, (list(values.values()), *args))
         if not update:
             return list(gradients)
         pairs = zip(weights.values(), gradients, strict=True)
@@ -204,32 +217,37 @@ def _of_nodes(
     for node in nodes:
         if node.op == "output":
             if optimizer:
-                _updated(rows, optimizer, kinds, [places.get(g) for g in node.args[0]])
+                for weight, gradient in enumerate(node.args[0]):  # parameters are first
+                    updated(rows, optimizer, weight, places.get(gradient))
             continue
-        type_ = _type(node.meta.get("val"), open_sizes)
+        type_ = result_type(node.meta.get("val"), open_sizes)
         if node.op in ("placeholder", "get_attr"):
             opcode = next(entering, "input") if node.op == "placeholder" else "constant"
             places[node] = rows.add(opcode, PUT_IN, type_)
             continue
-        operands = [places[n] for n in node.all_input_nodes]
-        given = [rows.types[places[n]] for n in _given(node)]
-        if str(node.target).startswith("rheostat.recurrent"):
-            add_recurrent(rows, str(node.target), given, node.args, operands)
-        places[node] = rows.add(*_called(node, type_, given), type_, operands)
+        places[node] = operated(rows, node, places, type_)
     said = f"sizes that are left open are taken as traced: {', '.join(sorted(open_sizes))}"
     return rows.graph(name, [Note(said)] if open_sizes else [])
 
 
-def _updated(rows: OpRows, optimizer: str, kinds: list[str], gradients: list[int | None]) -> None:
-    """The update of each parameter from its gradient, parameters being first in the graph."""
+def operated(rows: OpRows, node: Any, places: Mapping[Any, int], type_: HloType) -> int:
+    """The row of an operation, whose operands have theirs."""
+    operands = [places[n] for n in node.all_input_nodes]
+    given = [rows.types[places[n]] for n in _given(node)]
+    if str(node.target).startswith("rheostat.recurrent"):
+        add_recurrent(rows, str(node.target), given, node.args, operands)
+    return rows.add(*_called(node, type_, given), type_, operands)
+
+
+def updated(rows: OpRows, optimizer: str, weight: int, gradient: int | None) -> None:
+    """The update of a parameter from its gradient, one operation of `UPDATES`."""
+    if gradient is None:
+        return
     flops, moved, roots = UPDATES[optimizer]
-    for weight, gradient in zip(range(kinds.count("weight")), gradients, strict=False):
-        if gradient is None:
-            continue
-        type_ = rows.types[weight]
-        cost = OpCost("elementwise", flops * type_.elements, roots * type_.elements,
-                      moved * type_.size_b)  # fmt: skip
-        rows.add(f"{optimizer}-update", cost, type_, [weight, gradient])
+    type_ = rows.types[weight]
+    cost = OpCost("elementwise", flops * type_.elements, roots * type_.elements,
+                  moved * type_.size_b)  # fmt: skip
+    rows.add(f"{optimizer}-update", cost, type_, [weight, gradient])
 
 
 def _given(node: Any) -> list[Any]:
@@ -258,7 +276,7 @@ def _called(node: Any, type_: HloType, given: list[HloType]) -> tuple[str, OpCos
     return f"aten.{name}", aten_cost(name, type_, given, node.args, pointwise)
 
 
-def _type(value: Any, open_sizes: set[str]) -> HloType:
+def result_type(value: Any, open_sizes: set[str]) -> HloType:
     """Of an array; of several, of the first."""
     while isinstance(value, (tuple, list)):
         value = next((v for v in value if v is not None), None)

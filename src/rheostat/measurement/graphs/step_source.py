@@ -7,7 +7,9 @@ import inspect
 import re
 import sys
 import traceback
-from contextlib import nullcontext
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
@@ -18,6 +20,7 @@ from rheostat.errors import DataError, RheostatError
 from rheostat.measurement.graphs.read_graph import read_graph
 
 EXAMPLE = "write `def step(batch_size=32): return model, torch.randn(batch_size, 3, 224, 224)`"
+AUTOCAST = "its code asks for autocast: all products are taken in 16 bits"
 BATCH_NAMES = ("batch_size", "batch", "bs")
 ATTRIBUTE = "example_input_array"
 CODE = re.compile(r"(?:(.+\.py)|([A-Za-z_][\w.]*)):([A-Za-z_]\w*)")
@@ -39,6 +42,8 @@ class StepSource:
         torch, jax, onnx or graph.
     notes : tuple of str
         What was assumed.
+    bits : int
+        16 where its code asks for mixed precision.
     """
 
     graph: Graph
@@ -46,6 +51,7 @@ class StepSource:
     optimizer: str
     framework: str
     notes: tuple[str, ...] = ()
+    bits: int = 32
 
 
 def open_step(source: str, batch: int | None = None, optimizer: str = "sgd") -> StepSource:
@@ -55,8 +61,8 @@ def open_step(source: str, batch: int | None = None, optimizer: str = "sgd") -> 
     ----------
     source : str
         ``my_train.py:step`` or ``module:step``: a `torch.nn.Module`, its class, or a function that
-        returns ``(module, *inputs)`` or a JAX function with its arguments.  Or a graph's file, as
-        `read_graph` takes it.
+        returns ``(module, *inputs)`` or a JAX function with its arguments, or that does a step of
+        PyTorch itself.  Or a graph's file, as `read_graph` takes it.
     batch : int, optional
         Samples of a step; by default as the source has it.
     optimizer : str
@@ -115,7 +121,8 @@ def _module(source: str, file: str | None, name: str) -> ModuleType:
         assert spec.loader is not None
         made = importlib.util.module_from_spec(spec)
         sys.modules.setdefault(spec.name, made)
-        spec.loader.exec_module(made)
+        with redirect_stdout(sys.stderr):  # what it prints is no part of the answer
+            spec.loader.exec_module(made)
     except RheostatError:
         raise
     except (Exception, SystemExit) as error:
@@ -138,16 +145,26 @@ def _of_code(
         here = [n for n in vars(module) if not n.startswith("_")][:20]
         raise DataError(source, [f"expected a step {name}, got a file with {', '.join(here)}"])
     torch = sys.modules.get("torch")
+    call, given = _call(thing, batch, source)
     try:
-        with _empty(torch):
-            made, given = _called(thing, batch, source)
+        with _empty(torch), redirect_stdout(sys.stderr):
+            made = call()
     except RheostatError:
         raise
     except Exception as error:
         raise _failed(source, error) from error
-    if torch is not None and isinstance(made[0], torch.nn.Module):
+    if torch is not None and isinstance(made[0], torch.nn.Module) and len(made) > 1:
         return _of_torch(torch, made, source, batch, given, optimizer)
-    if batch is not None and not given:
+    given_badly = batch is not None and not given
+    if torch is not None and inspect.isfunction(thing) and not callable(made[0]):
+        step = None if given_badly else _of_loop(torch, call, source, batch)
+        if step is not None:
+            return step
+    if len(made) == 1 or not callable(made[0]):
+        got = type(made[0]).__name__
+        problem = f"expected a module or function and its inputs, got {got} alone"
+        raise DataError(source, [problem, EXAMPLE, f"or give the module an {ATTRIBUTE}"])
+    if given_badly:
         problem = "expected a step that takes batch_size, as --batch-size is given"
         raise DataError(source, [problem, "write `def step(batch_size=32): return fn, *arguments`"])
     from rheostat.measurement.graphs.from_jax import from_jax
@@ -157,20 +174,24 @@ def _of_code(
     return StepSource(graph, batch, "", "jax", (said,))
 
 
-def _empty(torch: Any) -> Any:
+@contextmanager
+def _empty(torch: Any) -> Iterator[None]:
+    """Arrays of PyTorch are empty, optimisers change nothing, a missing GPU is not warned of."""
     if torch is None:
-        return nullcontext()
+        yield
+        return
     from rheostat.measurement.graphs.fake_device import without_numbers
+    from rheostat.measurement.graphs.torch_loop import held_updates
 
-    return without_numbers(torch)
+    with without_numbers(torch), held_updates(torch), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
-def _called(thing: Any, batch: int | None, source: str) -> tuple[tuple[Any, ...], bool]:
-    """Step and inputs, and whether the batch was given to what makes them."""
-    given = False
-    if inspect.isclass(thing):
-        thing = thing()
-    elif inspect.isfunction(thing):
+def _call(thing: Any, batch: int | None, source: str) -> tuple[Callable[[], Any], bool]:
+    """What makes the step and its inputs, and whether the batch is given to it."""
+    given, more = False, dict[str, int]()
+    if inspect.isfunction(thing):
         asked = inspect.signature(thing).parameters
         batches = [n for n in BATCH_NAMES if n in asked][:1]
         given = bool(batches) and batch is not None
@@ -182,15 +203,32 @@ def _called(thing: Any, batch: int | None, source: str) -> tuple[tuple[Any, ...]
             raise DataError(source, [problem, EXAMPLE])
         more = {n: batch or 32 for n in batches
                 if given or asked[n].default is inspect.Parameter.empty}  # fmt: skip
-        thing = thing(**more)
-    made = thing if isinstance(thing, tuple) else (thing,)
-    if len(made) == 1 and (example := getattr(made[0], ATTRIBUTE, None)) is not None:
-        made = (made[0], *(example if isinstance(example, tuple) else (example,)))
-    if not made or not callable(made[0]) or len(made) == 1:
-        got = type(made[0]).__name__ if made else "nothing"
-        problem = f"expected a module or function and its inputs, got {got} alone"
-        raise DataError(source, [problem, EXAMPLE, f"or give the module an {ATTRIBUTE}"])
-    return made, given
+
+    def call() -> tuple[Any, ...]:
+        made = thing(**more) if inspect.isclass(thing) or inspect.isfunction(thing) else thing
+        made = made if isinstance(made, tuple) and made else (made,)
+        if len(made) == 1 and (example := getattr(made[0], ATTRIBUTE, None)) is not None:
+            made = (made[0], *(example if isinstance(example, tuple) else (example,)))
+        return made
+
+    return call, given
+
+
+def _of_loop(
+    torch: Any, call: Callable[[], Any], source: str, batch: int | None
+) -> StepSource | None:  # fmt: skip
+    """A function that is the step itself; None where no parameter is in it."""
+    from rheostat.measurement.graphs.fake_device import autocast_seen
+    from rheostat.measurement.graphs.torch_loop import from_loop
+
+    with autocast_seen(torch) as seen:
+        graph, optimizer = from_loop(torch, call, source)
+    if not (graph.nodes["opcode"] == "weight").any():
+        return None
+    notes = ["the function is taken as the whole step: forward, gradients and updates in it"]
+    few = any(kind not in ("cpu", "meta") for kind in seen)
+    return StepSource(graph, batch, optimizer, "torch",
+                      (*notes, *[AUTOCAST] * few), 16 if few else 32)  # fmt: skip
 
 
 def _of_torch(
@@ -211,11 +249,10 @@ def _of_torch(
         raise DataError(source, [f"{problem}; --batch-size needs a step that takes it", EXAMPLE])
     with autocast_seen(torch) as seen:
         graph = from_torch(module, *inputs, training=True, name=source, optimizer=optimizer)
-    if seen:
-        notes.append("autocast is not followed into a traced step: --precision-bits 16 says that "
-                     "products go in 16 bits")  # fmt: skip
+    notes += [AUTOCAST] * bool(seen)
     known = batch or (sizes.pop() if len(sizes) == 1 else None)
-    return StepSource(replace(graph, name=source), known, optimizer, "torch", tuple(notes))
+    return StepSource(replace(graph, name=source), known, optimizer, "torch", tuple(notes),
+                      16 if seen else 32)  # fmt: skip
 
 
 def _arrays(torch: Any, inputs: Any) -> list[Any]:

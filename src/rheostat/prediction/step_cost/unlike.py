@@ -5,8 +5,9 @@ of operation.  How unlike two steps are is the Hellinger distance of these share
 a kind that one of them lacks counts even where it is small.  Networks closer than `UNLIKE` are of
 one family; a network further than that from all that were run belongs to none.  For it single
 networks left out prove nothing, as their like stayed: its interval is as wide as families left out
-were wrong, and as kinds of operations that were never timed may be.  Of a step in those kinds
-the roofline answers its share, of one on a machine with few networks all.
+were wrong, and as kinds of operations that were never timed may be.  The roofline answers half, as
+nothing tells the two apart there; more of a step with more than half of its time in those kinds;
+all of one on a machine with few networks.
 
 Notation
 --------
@@ -35,6 +36,9 @@ never were: what six families of PROFET's networks and both kinds of layers of J
 when they were left out."""
 PRIOR_FAMILIES = 3.0
 """Families that these two count for: few, as both tables are of GPUs and other machines differ."""
+EQUAL = 0.5
+"""The roofline's share of the answer, chosen on families of PROFET's networks left out: equal
+shares, which are hard to beat where nothing says who is right."""
 FEW_TIMES = 2.0
 """So many times as far off at least where fewer than `FEWEST` networks say how far."""
 ARITHMETIC = ("convolution_f", "matmul_f", "elementwise_f")
@@ -109,7 +113,7 @@ class Unlike:
     def draws(self, rows: Known, levels: Array, others: Array) -> Array:
         """Logarithms at these levels of probability, (levels, n); ``others`` (n,) have a part."""
         novel = self.never_timed(rows)
-        weight = 1.0 if self.few else np.minimum(novel.sum(axis=1), 1.0)
+        weight = 1.0 if self.few else np.clip(novel.sum(axis=1), EQUAL, 1.0)
         said = weight * self.predict(rows) + (1.0 - weight) * others
         spread = _expected(novel, self.times)
         return np.asarray(said + student.ppf(levels, self.freedom)[:, None] * spread)

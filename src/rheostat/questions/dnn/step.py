@@ -128,9 +128,10 @@ def predict(
     Parameters
     ----------
     source : str, path, Graph or StepCost
-        ``my_train.py:step`` (its code is run, nothing is computed), a graph's file (HLO, ONNX,
-        ``torch.export``), a graph, or the name of a network, as resnet50: from the data sheets of
-        devices.  Or a model as `fit` makes it: from the runs that it learned from.
+        ``my_train.py:step`` (its code is run, nothing is computed; it returns a module and its
+        inputs, or does a step), a graph's file (HLO, ONNX, ``torch.export``), a graph, or the name
+        of a network, as resnet50: from the data sheets of devices.  Or a model as `fit` makes it:
+        from the runs that it learned from.
     runs : JobTable or path, optional
         With a model: runs to forecast.
     network : str
@@ -144,7 +145,7 @@ def predict(
     image_px, classes : int
         Of a named network.
     precision_bits : int, optional
-        16 for mixed precision.
+        16 for mixed precision; by default where the code asks for autocast.
     gpus : int
         Devices that share the batch and sum their gradients.
     samples, epochs, risk
@@ -173,8 +174,9 @@ def predict(
         assert not isinstance(source, Graph)
         return forecast_runs(source, runs, run, epochs=epochs, risk=risk, graphs=graphs,
                              format=format, columns=columns, renamed=renamed)  # fmt: skip
-    wanted, optimizer, bits = checked(device, optimizer, precision_bits, runs, network)
+    wanted, optimizer = checked(device, optimizer, precision_bits, runs, network)
     step = opened(source, each_share(batch_size, gpus), optimizer, image_px, classes)
+    bits = precision_bits or step.bits
     said(step, bits)
     made = [forecast_step(step.graph, d, step.optimizer, framework=step.framework, bits=bits,
                           gpus=gpus) for d in wanted]  # fmt: skip
@@ -205,20 +207,20 @@ def is_model(source: str | Path | Graph) -> bool:
 
 def checked(
     device: Names, optimizer: str, bits: int | None, runs: Any = None, network: str = ""
-) -> tuple[tuple[str, ...], str, int]:
-    """Devices, optimiser and bits, all mistakes at once."""
-    wanted, optimizer, bits = parse_names(device), optimizer or "adamw", bits or 32
+) -> tuple[tuple[str, ...], str]:
+    """Devices and optimiser, all mistakes at once."""
+    wanted, optimizer = parse_names(device), optimizer or "adamw"
     problems = [] if wanted else ["expected --device, as T4 or A100,H100"]
     if runs is not None or network:
         problems.append("a TABLE and --model-name go with a model of rheostat dnn fit")
     if optimizer not in OPTIMIZERS:
         problems.append(f"--optimizer: expected one of {', '.join(OPTIMIZERS)}, got {optimizer}")
-    if bits not in (16, 32):
+    if bits not in (None, 16, 32):
         problems.append(f"--precision-bits: expected 16 or 32, got {bits}")
     if problems:
         raise QuestionError("dnn", problems)
     accelerators(wanted)
-    return wanted, optimizer, bits
+    return wanted, optimizer
 
 
 def opened(

@@ -43,11 +43,12 @@ def step_front(
     limits: Sequence[str | Constraint] = (),
 ) -> FrontAnswer:
     """Forecast a step on every device at every batch from data sheets, and take one that fits."""
-    wanted, optimizer, bits = checked(device, optimizer, precision_bits)
+    wanted, optimizer = checked(device, optimizer, precision_bits)
     sizes = parse_batches(batches)
     made: list[tuple[int, StepForecast]] = []
     for number, batch in enumerate(sizes):
         step = opened(source, each_share(batch, gpus), optimizer, image_px, classes)
+        bits = precision_bits or step.bits
         if not number:
             said(step, bits)
         if step.framework == "graph" and len(sizes) > 1:

@@ -1,0 +1,147 @@
+"""A function that is a whole training step of PyTorch, as its author runs it, as a graph.
+
+Models and optimisers may be made inside the function or outside.  Nothing is computed, and
+optimisers change nothing: the update of each parameter is one operation, as where a module is
+traced.  What makes parameters and data is no part of the step.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
+from io import StringIO
+from typing import Any
+
+from rheostat.core.graph import Graph
+from rheostat.measurement.graphs.fake_device import without_numbers
+from rheostat.measurement.graphs.from_torch import (
+    BROKEN,
+    PUT_IN,
+    UPDATES,
+    operated,
+    result_type,
+    untraceable,
+    updated,
+)
+from rheostat.measurement.graphs.op_rows import OpRows
+from rheostat.measurement.graphs.whole_layers import kept_whole
+
+Updates = list[tuple[str, Any, Any]]
+"""Optimiser, parameter and gradient of each update that was asked for."""
+OTHER = "adam"
+"""What an optimiser without a rule is counted as."""
+
+
+def from_loop(torch: Any, call: Callable[[], Any], name: str) -> tuple[Graph, str]:
+    """The graph of what a function does, and the optimiser in it, "" for none.
+
+    Parameters
+    ----------
+    torch : module
+        PyTorch.
+    call : callable
+        Does forward, ``backward()`` and ``step()``.
+    name : str
+        What the graph is called.
+
+    Raises
+    ------
+    DataError
+        It cannot be traced.
+    """
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    kinds: list[str] = []
+
+    def outputs() -> list[Any]:
+        with held_updates(torch) as updates:
+            call()
+        kinds[:] = [kind for kind, _, _ in updates]
+        return [p for _, p, _ in updates] + [g for _, _, g in updates]
+
+    try:
+        with without_numbers(torch), kept_whole(torch), told_once():
+            traced = make_fx(outputs, tracing_mode="real", _allow_non_fake_inputs=True)()
+    except BROKEN as error:
+        raise untraceable(name, error) from error
+    return _graph(torch, traced, kinds, name), max(set(kinds), key=kinds.count, default="")
+
+
+@contextmanager
+def told_once() -> Iterator[None]:
+    """What code prints or warns of is not told while this is open: it ran before."""
+    with warnings.catch_warnings(), redirect_stdout(StringIO()):
+        warnings.simplefilter("ignore")
+        yield
+
+
+@contextmanager
+def held_updates(torch: Any) -> Iterator[Updates]:
+    """Optimisers find no gradients while this is open: what they would update is listed."""
+    from torch.optim.optimizer import register_optimizer_step_pre_hook
+
+    updates: Updates = []
+    before = {n: torch.Tensor.__dict__.get(n) for n in ("item", "__float__")}
+
+    def hold(optimizer: Any, *_: Any) -> None:
+        for group in optimizer.param_groups:
+            for p in group["params"]:
+                if p.grad is not None:
+                    updates.append((_kind(optimizer, group), p.detach(), p.grad))
+                    p.grad = None
+
+    handle = register_optimizer_step_pre_hook(hold)
+    for n in before:  # a loss that is printed: any number will do
+        setattr(torch.Tensor, n, lambda _: 1.0)
+    try:
+        yield updates
+    finally:
+        handle.remove()
+        for n, known in before.items():
+            delattr(torch.Tensor, n) if known is None else setattr(torch.Tensor, n, known)
+
+
+def _kind(optimizer: Any, group: dict[str, Any]) -> str:
+    kind = type(optimizer).__name__.lower()
+    if kind == "sgd" and group.get("momentum"):
+        return "momentum"
+    return kind if kind in UPDATES else OTHER
+
+
+def _graph(torch: Any, traced: Any, kinds: list[str], name: str) -> Graph:
+    """Rows of the operations, and one for each update at the end."""
+    rows, places, kept = OpRows(), dict[Any, int](), dict[str, int]()
+    nodes = [n for n in traced.graph.nodes if not str(n.target).startswith("profiler.")]
+    given = list(nodes[-1].args[0])
+    weights, gradients = given[: len(kinds)], given[len(kinds) :]
+    before = _ancestors(weights)
+    for node in nodes[:-1]:
+        type_ = result_type(node.meta.get("val"), set())
+        if node.op == "get_attr":
+            value = getattr(traced, node.target)
+            kind = "weight" if isinstance(value, torch.nn.Parameter) else "input"
+            if node.target not in kept:
+                kept[node.target] = rows.add(kind, PUT_IN, type_)
+            places[node] = kept[node.target]
+        elif node in before and node.all_input_nodes:
+            places[node] = places[node.all_input_nodes[0]]
+        elif not node.all_input_nodes:
+            kind = "weight" if node in before else "input"
+            places[node] = rows.add(kind, PUT_IN, type_)
+        else:
+            places[node] = operated(rows, node, places, type_)
+    for kind, weight, gradient in zip(kinds, weights, gradients, strict=True):
+        updated(rows, kind, places[weight], places.get(gradient))
+    return rows.graph(name, [])
+
+
+def _ancestors(nodes: list[Any]) -> set[Any]:
+    """These and all that they were made from."""
+    seen, waiting = set[Any](), list(nodes)
+    while waiting:
+        node = waiting.pop()
+        if node not in seen:
+            seen.add(node)
+            waiting += node.all_input_nodes
+    return seen
