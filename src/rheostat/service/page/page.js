@@ -185,7 +185,7 @@
       const asked = { cap_share: 0.8, from_hour: 17, to_hour: 20 };
       const draw = () => redraw(place, "site-daily-cap", asked, plans);
       const hour = (name, words) => slider(words, 0, 24, 1, asked[name], (v) => `${v}:00`, (v) => { asked[name] = v; draw(); });
-      control.append(slider("Power there is:", 0.5, 1, 0.05, asked.cap_share, percent, (v) => { asked.cap_share = v; draw(); }),
+      control.append(slider("Available power:", 0.5, 1, 0.05, asked.cap_share, percent, (v) => { asked.cap_share = v; draw(); }),
         hour("from_hour", "from"), hour("to_hour", "to"));
       await draw();
     }],
@@ -229,12 +229,12 @@
       made.push(el("p", {}, "Take ", el("b", { id: "plan" }, p.name), p === base ? "." : `: jobs end ${span(Math.abs(longer))} ${longer < 0 ? "earlier" : "later"} on average, energy ${change(p, "energy_j")}.`));
     }
     const paid = base.cost ? ["cost", "cost#"] : base.carbon_kg ? ["carbon_kg", "CO2, kg#"] : null;
-    made.push(section("Plans", table(["plan", "energy#", "change#", ...(paid ? [paid[1]] : []), "over the power#", "mean wait#", "slowdown#", "jobs later#"],
+    made.push(section("Plans", table(["plan", "energy#", "change#", ...(paid ? [paid[1]] : []), "over available#", "mean wait#", "slowdown#", "jobs later#"],
       a.plans.map((p) => [p.name, said("energy_j", p.energy_j), change(p, "energy_j"), ...(paid ? [digits(p[paid[0]], 0)] : []), span(p.over_s), span(p.mean_wait_s), digits(p.slowdown, 1), digits(p.later, 0)]), "Plans", taken)));
     const w = a.power.mean_w, names = Object.keys(w).filter((n) => n !== "available");
     if (a.power.unit === "date") made.push(section("Power in the last week of submissions", Charts.lines([
       ...names.map((n, k) => ({ name: n, x: a.power.from_s, y: w[n], colour: k ? 1 : 3, area: k > 0 })),
-      ...(w.available ? [{ name: "power there is", x: a.power.from_s, y: w.available, colour: 2, dash: true, steps: true }] : []),
+      ...(w.available ? [{ name: "available power", x: a.power.from_s, y: w.available, colour: 2, dash: true, steps: true }] : []),
     ], { x: dayWords, y: (v) => amount(v, "W"), ticks: dayTicks }, "Power of the site with and without the plan")));
     return made;
   }
