@@ -1,12 +1,14 @@
 """What does `rheostat llm proxy` itself need, beside a front that passes everything on?
 
-    python benchmarks/proxy.py [--requests N] [--json]
+    python benchmarks/proxy.py [--requests N] [--rounds R] [--json]
 
-Both stand before the same made server, each in a process of its own, and are asked the same made
-prompts over eight connections; every second answer is a stream of twenty events, 2 ms apart.  CPU
-seconds are the process's own per 1,000 requests, after the first hundred; memory is the most it
-ever held.  The model of lengths that the proxy begins with is fitted to 500 made answers, trees and
-network included.  The bare front is the same server (uvicorn) and the same connections (httpcore2).
+All stand before the same made server, each in a process of its own, and are asked the same made
+prompts over eight connections; every second answer is a stream of twenty events, 2 ms apart.  They
+are asked in turn, in rounds, so that what else the machine does meets all alike.  CPU seconds are
+the process's own per 1,000 requests, after the first hundred; what is shown is the median round,
+and the median of each round's ratio to the bare front in it.  Memory is the most it ever held.  The
+model of lengths that the proxy begins with is fitted to 500 made answers, trees and network
+included.  The bare front is the same server (uvicorn) and the same connections (httpcore2).
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from rich.console import Console
@@ -62,33 +64,50 @@ def main() -> None:
     args = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     args.add_argument("--requests", type=int, default=2000)
     args.add_argument("--json", action="store_true", help="one JSON document")
+    args.add_argument("--rounds", type=int, default=8)
     given = args.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        rows = asyncio.run(measured(given.requests, Path(folder) / "lengths.rheo"))
+        model = Path(folder) / "lengths.rheo"
+        rows = asyncio.run(measured(given.requests // given.rounds, given.rounds, model))
     if given.json:
         print(json.dumps(rows))
         return
     shown = Table("front", "CPU s per 1,000 requests", "times the bare one", "memory, MB")
     for row in rows:
-        shown.add_row(row["front"], f"{row['cpu_s']:.2f}", f"{row['cpu_s'] / rows[0]['cpu_s']:.2f}",
+        shown.add_row(row["front"], f"{row['cpu_s']:.2f}", f"{row['ratio']:.2f}",
                       f"{row['memory_mb']:.0f}")  # fmt: skip
     Console().print(shown)
 
 
-async def measured(requests: int, model: Path) -> list[dict[str, Any]]:
+async def measured(requests: int, rounds: int, model: Path) -> list[dict[str, Any]]:
     """A row per front."""
     save_lengths(model)
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     ours = [str(Path(sys.executable).parent / "rheostat"), "llm", "proxy", "--port", "0",
             "--upstream", address]  # fmt: skip
-    fronts = {
+    commands = {
         "bare": [sys.executable, "-c", BARE, address],
         "fcfs": [*ours, "--policy", "fcfs"],
         "cost": [*ours, "--policy", "cost"],
         "cost, with a model": [*ours, "--policy", "cost", "--model", str(model)],
     }
-    return [{"front": name, **await asked(command, requests)} for name, command in fronts.items()]
+    fronts = [await Front.begun(command) for command in commands.values()]
+    rng = np.random.default_rng(1)
+    try:
+        await asyncio.gather(*(front.asked(bodies(rng, WARM)) for front in fronts))
+        used = np.empty((rounds, len(fronts)))
+        for turn in range(rounds):
+            same = bodies(rng, requests)
+            for i in np.roll(range(len(fronts)), turn):
+                used[turn, i] = await fronts[i].asked(same)
+        return [{"front": name, "cpu_s": float(np.median(used[:, i])) / requests * 1000,
+                 "ratio": float(np.median(used[:, i] / used[:, 0])),
+                 "memory_mb": peak(front.process.pid)}
+                for i, (name, front) in enumerate(zip(commands, fronts, strict=True))]  # fmt: skip
+    finally:
+        for front in fronts:
+            front.end()
 
 
 def save_lengths(path: Path) -> None:
@@ -105,24 +124,37 @@ def prompt(rng: np.random.Generator) -> str:
     return " ".join(f"word{i}" for i in rng.integers(0, 1000, 40))
 
 
-async def asked(command: list[str], requests: int) -> dict[str, float]:
-    """CPU seconds per 1,000 requests and most memory, in MB, of a front's own process."""
-    front = subprocess.Popen(command, stderr=subprocess.PIPE, text=True,
-                             start_new_session=True)  # fmt: skip
-    assert front.stderr is not None
-    line = await asyncio.to_thread(front.stderr.readline)
-    port = int(re.findall(r":(\d+)$", line.strip())[0])
-    rng = np.random.default_rng(1)
-    bodies = [json.dumps({"messages": [{"role": "user", "content": prompt(rng)}],
-                          "stream": bool(i % 2)}).encode()
-              for i in range(WARM + requests)]  # fmt: skip
-    await shared(port, bodies[:WARM])
-    before = cpu_s(front.pid)
-    await shared(port, bodies[WARM:])
-    used = {"cpu_s": (cpu_s(front.pid) - before) / requests * 1000, "memory_mb": peak(front.pid)}
-    os.killpg(front.pid, signal.SIGKILL)  # and what learns for it
-    front.wait()
-    return used
+def bodies(rng: np.random.Generator, count: int) -> list[bytes]:
+    """Made requests; every second asks for a stream."""
+    return [json.dumps({"messages": [{"role": "user", "content": prompt(rng)}],
+                        "stream": bool(i % 2)}).encode() for i in range(count)]  # fmt: skip
+
+
+class Front(NamedTuple):
+    """A front that runs."""
+
+    process: subprocess.Popen[str]
+    port: int
+
+    @classmethod
+    async def begun(cls, command: list[str]) -> Front:
+        """It listens."""
+        front = subprocess.Popen(command, stderr=subprocess.PIPE, text=True,
+                                 start_new_session=True)  # fmt: skip
+        assert front.stderr is not None
+        line = await asyncio.to_thread(front.stderr.readline)
+        return cls(front, int(re.findall(r":(\d+)$", line.strip())[0]))
+
+    async def asked(self, same: list[bytes]) -> float:
+        """CPU seconds of its own process for these requests."""
+        before = cpu_s(self.process.pid)
+        await shared(self.port, same)
+        return cpu_s(self.process.pid) - before
+
+    def end(self) -> None:
+        """It and what learns for it."""
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
 
 
 async def shared(port: int, bodies: list[bytes]) -> None:
@@ -164,14 +196,14 @@ async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
                 writer.write(b"0\r\n\r\n")
             else:
                 writer.write(one % (len(whole), whole))
-    except (asyncio.IncompleteReadError, ConnectionError):
+    except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
         writer.close()
 
 
 def cpu_s(pid: int) -> float:
-    """User and system seconds so far, without children."""
-    used = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(used[11]) + int(used[12])) / os.sysconf("SC_CLK_TCK")
+    """Seconds that its threads ran so far, without children."""
+    threads = Path(f"/proc/{pid}/task").iterdir()
+    return sum(int((t / "schedstat").read_text().split()[0]) for t in threads) / 1e9
 
 
 def peak(pid: int) -> float:

@@ -117,7 +117,7 @@ def ask(client, text, **more):
 
 
 async def until(condition):
-    for _ in range(2000):
+    for _ in range(20_000):
         if condition():
             return
         await asyncio.sleep(0.005)
@@ -197,11 +197,11 @@ async def each_once(count):
     """Servers that die, are silent or answer 500, clients that leave: what became of requests."""
     one, two = Script(), Script()
     dead = "http://127.0.0.1:9"
-    kinds = ["answer 2", "answer 5", "fail 0", "die 3", "wait 2", "leave 1"]
+    kinds = ["answer 2", "answer 5", "fail 0", "die 3", "wait 60", "leave 1"]
     async with listening(one) as a, listening(two) as b, front(
-        a, b, dead, in_flight=4, timeout_s=0.3
+        a, b, dead, in_flight=4, timeout_s=2.0
     ) as (p, client):  # fmt: skip
-        at_once = asyncio.Semaphore(300)  # of ours; a machine has so many sockets
+        at_once = asyncio.Semaphore(30)  # more would keep this one process from its time limits
 
         async def one_of(i):
             kind = kinds[0] if i % 10 else kinds[1 + i // 10 % 5]
@@ -250,7 +250,9 @@ def test_each_of_many_requests_is_answered_or_refused_once_whatever_fails(count)
     assert sum(late.values()) == seen["left"] - done["left"]
 
 
-def test_work_per_request_hardly_grows_with_the_requests_at_once():
+def test_work_per_request_hardly_grows_with_the_requests_at_once(monkeypatch):
+    monkeypatch.setattr("rheostat.decision.serving.upstream.CONNECT_S", 600.0)
+
     async def calls_per_request(count):
         script = Script()
         async with (

@@ -16,6 +16,8 @@ from urllib.parse import unquote_to_bytes, urlsplit
 from rheostat._optional import require
 from rheostat.decision.serving.request_target import checked_target
 
+CONNECT_S = 5.0
+"""A server that has not taken a connection by then is asked for nothing."""
 AT_ONCE_S = 1.0
 """A server that takes longer to end a connection had begun to work."""
 PORTS = {"http": 80, "https": 443}
@@ -83,7 +85,7 @@ class Upstream:
             ours.append((b"authorization", self.authorization))
         if body or method in ("POST", "PUT", "PATCH"):
             ours.append((b"content-length", b"%d" % len(body)))
-        silence = {"connect": min(5.0, timeout_s), "read": timeout_s, "write": timeout_s}
+        silence = {"connect": min(CONNECT_S, timeout_s), "read": timeout_s, "write": timeout_s}
         return httpcore.Request(method, where, headers=[*ours, *kept], content=body,
                                 extensions={"timeout": silence})  # fmt: skip
 
@@ -150,8 +152,11 @@ def upstream_connections(
     ``SSL_CERT_FILE``
     """
     httpcore = require("httpcore2", extra="proxy")
+    from rheostat.decision.serving.upstream_stream import UpstreamNetwork
+
     secure = any(upstream.scheme == "https" for upstream in upstreams)
     return httpcore.AsyncConnectionPool(
         ssl_context=httpcore.default_ssl_context() if secure else None,
         max_connections=None, max_keepalive_connections=most_idle, keepalive_expiry=idle_s,
+        network_backend=UpstreamNetwork(),
     )  # fmt: skip
