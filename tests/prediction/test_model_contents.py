@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,18 +14,22 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.neighbors import KNeighborsRegressor
 
+from rheostat.core.graph import op_graph
+from rheostat.core.storage.archive import read_archive, write_archive
 from rheostat.core.vocabulary import table
 from rheostat.errors import ModelFileError
 from rheostat.prediction.answer_length.boosted_trees import BoostedTrees
 from rheostat.prediction.effects import WithinApplication
 from rheostat.prediction.saved_models.from_file import blames_its_file, remember
+from rheostat.prediction.saved_models.model_parts import arrays_in, arrays_out
 from rheostat.prediction.saved_models.persist import load, save
-from rheostat.prediction.saved_models.state_tree import StateReader, StateWriter
+from rheostat.prediction.saved_models.state_tree import ARRAYS, StateReader, StateWriter
 from rheostat.prediction.saved_models.tree_checks import (
     check_lightgbm,
     check_sklearn,
     check_xgboost,
 )
+from rheostat.prediction.surrogate.surrogate import Surrogate
 
 ROOT = Path(__file__).parents[2]
 TRIALS = "2"
@@ -176,3 +181,33 @@ def test_a_model_file_of_senseless_draws_is_refused(tmp_path: Path, draws: float
     save(model, tmp_path / "m.rheo")
     with pytest.raises(ModelFileError, match="n_draws"):
         load(tmp_path / "m.rheo")
+
+
+@pytest.mark.parametrize(
+    ("place", "said"), [("member", "'extra.bin'"), ("array", "'a999'")]
+)  # fmt: skip
+def test_a_part_that_nothing_in_a_model_file_needs_is_refused(
+    tmp_path: Path, place: str, said: str
+) -> None:
+    past = table({"nodes": [1, 2, 4] * 9, "runtime_s": [8.0, 4.0, 2.0] * 9,
+                  "power_w": [9.0, 18.0, 36.0] * 9})  # fmt: skip
+    archive = read_archive(save(Surrogate("forest").fit(past), tmp_path / "m.rheo"))
+    if place == "member":
+        more = {"extra.bin": b"x"}
+    else:
+        more = {ARRAYS: arrays_out({**arrays_in(archive.parts[ARRAYS]), "a999": np.zeros(2)})}
+    write_archive(tmp_path / "odd.rheo", replace(archive, parts={**archive.parts, **more}))
+    with pytest.raises(ModelFileError, match=f"holds {said}, which nothing in it needs"):
+        load(tmp_path / "odd.rheo")
+
+
+def test_a_graph_with_a_part_too_many_is_refused(tmp_path: Path) -> None:
+    columns = {"opcode": ["dot"], "op_class": ["matmul"], "dtype": ["f32"], "shape": [[2]],
+               "flops": [2.0], "bytes": [8.0], "transcendentals": [0.0], "times": [1.0],
+               "fused": [False]}  # fmt: skip
+    graph = op_graph("g", columns, np.empty((2, 0), int))
+    archive = read_archive(save(graph, tmp_path / "g.rheo"))
+    assert load(tmp_path / "g.rheo").name == "g"
+    write_archive(tmp_path / "odd.rheo", replace(archive, parts={**archive.parts, "x": b""}))
+    with pytest.raises(ModelFileError, match="holds 'x'"):
+        load(tmp_path / "odd.rheo")

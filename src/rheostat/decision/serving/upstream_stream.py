@@ -161,7 +161,7 @@ class UpstreamNetwork(httpcore2.AsyncNetworkBackend):  # type: ignore[misc]
         loop = asyncio.get_running_loop()
         connecting = loop.create_connection(UpstreamStream, host, port,
                                             happy_eyeballs_delay=several)  # fmt: skip
-        _, stream = await _connected(connecting, timeout)
+        stream: UpstreamStream = (await _connected(connecting, timeout))[1]
         return stream
 
     async def sleep(self, seconds: float) -> None:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from rheostat.core.storage.archive import NOT_A_ZIP, Archive, read_archive, write_archive
 from rheostat.errors import ModelFileError, NotFitted, RheostatError
 from rheostat.prediction.saved_models.from_file import remember
-from rheostat.prediction.saved_models.state_tree import StateReader, StateWriter, state_of
+from rheostat.prediction.saved_models.state_tree import Asked, StateReader, StateWriter, state_of
 
 
 class Kind(NamedTuple):
@@ -166,12 +166,14 @@ def load(path: str | Path, kinds: Iterable[str] = tuple(KINDS)) -> Any:
 
 
 def _built(archive: Archive) -> Any:
-    cls = _class(archive.kind)
+    cls, parts = _class(archive.kind), Asked(archive.parts)
     if hasattr(cls, "from_archive"):
-        return cls.from_archive(archive)
-    model = StateReader(dict(archive.parts)).get(archive.contents)
+        model = cls.from_archive(replace(archive, parts=parts))
+    else:
+        model = StateReader(parts).whole(archive.contents)
     if type(model) is not cls:
         raise ModelFileError(f"its contents are of a {type(model).__name__}, not {cls.__name__}")
+    parts.check()
     return model
 
 

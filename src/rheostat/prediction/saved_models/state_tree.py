@@ -8,7 +8,7 @@ calls nothing else, not even their constructors.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -146,12 +146,35 @@ class StateWriter:
         return {"$regressor": kind, "facts": facts, "files": named}
 
 
+class Asked(dict[str, Any]):
+    """Parts of a file by name, which knows what nobody has asked for."""
+
+    def __init__(self, parts: Mapping[str, Any]) -> None:
+        super().__init__(parts)
+        self._left = set(parts)
+
+    def __getitem__(self, name: str) -> Any:
+        self._left.discard(name)
+        return super().__getitem__(name)
+
+    def check(self) -> None:
+        """A `ModelFileError` where something was not asked for."""
+        if self._left:
+            raise ModelFileError(f"holds {min(self._left)[:100]!r}, which nothing in it needs")
+
+
 class StateReader:
     """Puts an object together again from a tree and its parts."""
 
-    def __init__(self, parts: dict[str, bytes]) -> None:
+    def __init__(self, parts: Mapping[str, bytes]) -> None:
         self._parts = parts
-        self._arrays = arrays_in(parts[ARRAYS])
+        self._arrays = Asked(arrays_in(parts[ARRAYS]))
+
+    def whole(self, tree: Any) -> Any:
+        """As `get`, where an array that the tree does not name is a `ModelFileError`."""
+        made = self.get(tree)
+        self._arrays.check()
+        return made
 
     def get(self, tree: Any) -> Any:
         """The value that `StateWriter.put` wrote as ``tree``."""
