@@ -18,7 +18,12 @@ from typing import Any, NamedTuple
 from rheostat.core.storage.archive import NOT_A_ZIP, Archive, read_archive, write_archive
 from rheostat.errors import ModelFileError, NotFitted, RheostatError
 from rheostat.prediction.saved_models.from_file import remember
-from rheostat.prediction.saved_models.state_tree import Asked, StateReader, StateWriter, state_of
+from rheostat.prediction.saved_models.state_tree import (
+    FileParts,
+    StateReader,
+    StateWriter,
+    state_of,
+)
 
 
 class Kind(NamedTuple):
@@ -166,7 +171,7 @@ def load(path: str | Path, kinds: Iterable[str] = tuple(KINDS)) -> Any:
 
 
 def _built(archive: Archive) -> Any:
-    cls, parts = _class(archive.kind), Asked(archive.parts)
+    cls, parts = _class(archive.kind), FileParts(archive.parts)
     if hasattr(cls, "from_archive"):
         model = cls.from_archive(replace(archive, parts=parts))
     else:

@@ -146,7 +146,7 @@ class StateWriter:
         return {"$regressor": kind, "facts": facts, "files": named}
 
 
-class Asked(dict[str, Any]):
+class FileParts(dict[str, Any]):
     """Parts of a file by name, which knows what nobody has asked for."""
 
     def __init__(self, parts: Mapping[str, Any]) -> None:
@@ -168,7 +168,7 @@ class StateReader:
 
     def __init__(self, parts: Mapping[str, bytes]) -> None:
         self._parts = parts
-        self._arrays = Asked(arrays_in(parts[ARRAYS]))
+        self._arrays = FileParts(arrays_in(parts[ARRAYS]))
 
     def whole(self, tree: Any) -> Any:
         """As `get`, where an array that the tree does not name is a `ModelFileError`."""
