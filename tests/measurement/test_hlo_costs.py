@@ -94,7 +94,8 @@ def test_costs_add_up_and_repeat():
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 7, 8, 9, 1000, 2**49 + 1, 2**50])
 def test_a_loop_is_counted_by_halving(count):
-    assert _first_false(lambda turn: turn < count) == count
+    turns = _first_false(lambda turn: turn < count)
+    assert (type(turns), turns) == (int, count)
     with pytest.raises(NotConstant):
         _first_false(lambda turn: turn < 2**50 + 1)
 
