@@ -1,7 +1,7 @@
 """A run that is unlike all its repeats is named before the choice hangs on it."""
 
 from rheostat import table
-from rheostat.recipes.nodecount import odd_repeats
+from rheostat.recipes.nodecount import confounded, differing, odd_repeats
 
 
 def test_one_run_unlike_its_repeats_is_named():
@@ -17,3 +17,22 @@ def test_noise_problems_of_several_kinds_and_pairs_are_not():
     assert odd_repeats(table({"nodes": [1, 1], "runtime_s": [1.0, 9.0]}), ["nodes"]) == []
     unlike = {"nodes": [1] * 4, "app": ["a", "a", "a", "b"], "runtime_s": [2.0, 2.0, 2.0, 9.0]}
     assert odd_repeats(table(unlike), ["nodes"]) == []
+
+
+def test_a_column_that_numbers_the_repeats_is_no_difference():
+    runs = {"nodes": [1, 1, 1, 2, 2, 2], "rep": [0, 1, 2] * 2,
+            "runtime_s": [1.9, 17.0, 1.9, 1.0, 1.0, 1.1]}  # fmt: skip
+    assert differing(table(runs), ["nodes"]) == ()
+    assert odd_repeats(table(runs), ["nodes"]) == [("nodes 1", 17.0, 1.9)]
+    again = {**runs, "rep": [0, 0, 1, 0, 1, 1]}  # two problems, say
+    assert differing(table(again), ["nodes"]) == ("rep",)
+
+
+def test_a_column_of_words_that_goes_with_the_settings_is_named():
+    runs = {"nodes": [1, 2, 3, 4], "cluster": ["milan", "haswell"] * 2, "runtime_s": [4.0] * 4}
+    assert confounded(table(runs), ["nodes"]) == ("cluster",)
+    assert confounded(table({**runs, "cluster": ["milan"] * 4}), ["nodes"]) == ()
+    assert confounded(table({**runs, "cluster": list("abcd")}), ["nodes"]) == ()  # its name
+    both = {"nodes": [1, 1, 2, 2], "cluster": ["milan", "haswell"] * 2, "runtime_s": [4.0] * 4}
+    assert confounded(table(both), ["nodes"]) == ()
+    assert differing(table(both), ["nodes"]) == ("cluster",)

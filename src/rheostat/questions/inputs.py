@@ -232,6 +232,10 @@ def tell_unlike(runs: JobTable, space: Space) -> None:
     if larger := nodecount.grown(runs, space.names):
         said = f"{', '.join(larger)} differs between the settings: if that is the size of the work"
         listener.note(f"{said}, they are not of one problem and cannot be compared: --where")
+    for column in nodecount.confounded(runs, space.names):
+        knobs = " and ".join(space.names)
+        said = f"each setting of {knobs} was measured at one {column} alone, some at another"
+        listener.note(f"{said}: what {column} does counts as done by {knobs}; --where tells apart")
     _tell_odd(runs, space)
 
 

@@ -35,6 +35,9 @@ OBJECTIVES = ("runtime_s", "energy_j")
 PAPER_OBJECTIVES = ("runtime_s", "power_w")
 TARGETS = ("runtime_s", "power_w")
 FEWEST_REPEATS, ODD, ALIKE = 3, 3.0, 1.5
+REPEAT = re.compile(
+    r"(rep|repeat|repetition|run|trial|iter|iteration|sample|round|attempt)s?(_?(no|nr|id|index|number))?"
+)
 PROBLEM = re.compile(
     r"(^|_)(cells?|size|problem|grid|mesh|particles|atoms|elements|dofs?|unknowns|points|inputs?|"
     r"dataset|matrix|rows|tokens|resolution|molecules|bodies|steps|iterations|epochs)(_|$)|^n[xyz]?$"
@@ -138,7 +141,41 @@ def differing(runs: JobTable, knobs: Sequence[str]) -> tuple[str, ...]:
     if not others or not set(knobs) <= set(runs.columns):
         return ()
     counts = runs.frame.group_by(list(knobs)).agg(pl.col(c).n_unique() for c in others)
-    return tuple(c for c in others if (counts[c] > 1).any())
+    unlike = [c for c in others if (counts[c] > 1).any()]
+    return tuple(c for c in unlike if not _counts_repeats(runs.frame, c, knobs))
+
+
+def _counts_repeats(frame: pl.DataFrame, column: str, knobs: Sequence[str]) -> bool:
+    """Whether a column numbers the runs of a setting: its name says so, no number comes twice."""
+    if not (REPEAT.fullmatch(column.lower()) and frame[column].dtype.is_integer()):
+        return False
+    return not frame.select(*knobs, column).is_duplicated().any()
+
+
+def confounded(runs: JobTable, knobs: Sequence[str]) -> tuple[str, ...]:
+    """Columns of words that go with the settings: one value at each, several over all.
+
+    What they do cannot be told from what the knobs do.  A column with a value of its own for each
+    setting is its name.
+
+    >>> from rheostat import table
+    >>> runs = {"nodes": [1, 2, 3, 4], "cluster": ["a", "b", "a", "b"], "name": list("klmn")}
+    >>> confounded(table(runs), ["nodes"])
+    ('cluster',)
+    """
+    if not set(knobs) <= set(runs.columns):
+        return ()
+    settings = runs.frame.select(knobs).n_unique()
+    words = [
+        c
+        for c in runs.known_at(Moment.SUBMIT).columns
+        if runs.frame[c].dtype == pl.String and c not in (*knobs, "app", "user", "account")
+    ]
+    mixed = differing(runs, knobs)
+    return tuple(
+        c for c in words
+        if c not in mixed and 1 < runs.frame[c].drop_nulls().n_unique() < settings
+    )  # fmt: skip
 
 
 def odd_repeats(runs: JobTable, knobs: Sequence[str]) -> list[tuple[str, float, float]]:
