@@ -75,7 +75,7 @@ THEIRS: dict[str, tuple[str, ...]] = {
     "total_output_tokens": (rf"total_(output|generated)_{_TOK}",),
     "power_w": (
         r"((total|deployment|all_gpus)_)?(avg_|mean_|average_)?(gpus?_)?"
-        r"(watts?|power(_usage|_draw)?(_w(atts)?)?)",),
+        r"(watts?|power(_usage|_draw)?(_total|_all)?(_w(atts)?)?)",),
     "power_kw": (r"(total_)?(avg_|mean_|average_)?(kw|power_kw)",),
     "power_w_gpu": (
         r"(measured_)?(avg_|mean_|average_)?(watts?|w|power(_w(atts)?)?)_per_(gpu|accelerator|chip)"
