@@ -125,7 +125,9 @@ def test_json_has_a_requeued_job_once(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [("10/01/2026 01:00:12;E;1001.pbs01;user=ann resources_used.walltime=01:00:00\n", "PBS"),
-     ('{\n  "COMMAND":"bjobs",\n  "JOBS":1,\n  "RECORDS":[{"JOBID":"100"}]\n}\n', "bjobs")],
+     ('{\n  "COMMAND":"bjobs",\n  "JOBS":1,\n  "RECORDS":[{"JOBID":"100"}]\n}\n', "bjobs"),
+     (f'{"=" * 62}\nqname        all.q\nhostname     node00\n', "qacct"),
+     ('{"jobs": [{"id": 1, "userid": 5, "t_submit": 1790814301.0, "state": "INACTIVE"}]}', "flux")],
 )  # fmt: skip
 def test_logs_of_other_schedulers_are_named_with_what_to_do(tmp_path, text, words) -> None:
     path = tmp_path / "jobs"

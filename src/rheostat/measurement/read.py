@@ -292,6 +292,8 @@ STORE = "store"
 FOREIGN = (
     (rb"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[A-Z];", "an accounting log of PBS"),
     (rb'\s*\{\s*"COMMAND"\s*:\s*"bjobs"', "what bjobs -json of LSF prints"),
+    (rb"={20,}\s*\n\s*qname\s", "what qacct of Grid Engine prints"),
+    (rb'\s*\{\s*"jobs"\s*:\s*\[\s*\{[^{}]*"t_submit"', "what flux jobs --json prints"),
 )
 """How files begin that look like others but are none of these."""
 INSTEAD = {
