@@ -169,7 +169,7 @@ def plan(
         prices = Prices(parse_hour_prices(gpu_price), kwh_price, carbon_g_per_kwh)
         front, aim = _aimed(planned(law, jobs, own, settings), minimise, prices)
         refuse_beyond_measured(jobs, prompt_tokens, context_tokens, output_tokens)
-        front = with_limits(front, law, prompt_tokens, context_tokens, cache)
+        front = with_limits(front, law, prompt_tokens, context_tokens, cache, jobs)
         first = "" if trace is not None else ttft
         if first and not prompt_tokens:
             raise DataError("--ttft", ["needs --prompt-tokens, or a --trace of requests"])

@@ -4,7 +4,8 @@ Notation
 --------
 B  batch cap    G  GPUs    p  tokens of a prompt    c  tokens of a running request
 first token = p 2 A / (G F compute) + one step: of a request that finds a place at once; compute is
-    the law's, no measurement, so that measured rows have intervals of it, too
+    the law's, no measurement, so that measured rows have intervals of it, too; corrected where
+    runs measured first tokens (`measured_first_tokens`)
 memory = (bytes of all weights + B cache of a request of c tokens) / (G bytes of a GPU)
 """
 
@@ -16,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from rheostat.core.front import Front
-from rheostat.core.jobs import JobTable
+from rheostat.core.jobs import JobTable, Note
 from rheostat.core.outcome import Array
 from rheostat.errors import DataError
 from rheostat.prediction.accelerators import accelerators
@@ -25,6 +26,7 @@ from rheostat.prediction.serving_law.configurations import Configurations
 from rheostat.prediction.serving_law.law import token_s
 from rheostat.prediction.serving_law.measured_range import REACH
 from rheostat.prediction.serving_law.parameter_draws import parameter_draws
+from rheostat.questions.llm.measured_first_tokens import measured_first_tokens, ratio_draws, words
 from rheostat.questions.llm.serving_model import AS_LLAMA, CacheSize
 
 TTFT, MEMORY = "ttft_s", "memory_share"
@@ -32,7 +34,7 @@ TTFT, MEMORY = "ttft_s", "memory_share"
 
 def with_limits(
     front: Front, law: ServingLaw, prompt_tokens: float = 0.0, context_tokens: float = 0.0,
-    cache: CacheSize = AS_LLAMA,
+    cache: CacheSize = AS_LLAMA, runs: JobTable | None = None,
 ) -> Front:  # fmt: skip
     """The front with draws of the first token's time and of the memory's share.
 
@@ -46,6 +48,8 @@ def with_limits(
         Prompt and answer of a running request, at most; 0 leaves the memory out.
     cache
         What a request keeps; noted.
+    runs
+        Of which some may have measured first tokens: these correct the law's own; noted.
     """
     at, draws = Configurations.of(front.alternatives), dict(front.outcome.draws)
     notes = front.outcome.notes
@@ -54,6 +58,9 @@ def with_limits(
         draws = {q: np.tile(v, (again, 1)) for q, v in draws.items()}
         compute = parameter_draws(law, "compute", at, len(draws["itl_s"]))
         draws[TTFT] = draws["itl_s"] + prompt_tokens * token_s(compute, at)
+        if runs is not None:
+            draws[TTFT], said = _corrected(draws[TTFT], law, runs, front.alternatives)
+            notes += said
     if context_tokens:
         share = memory_share(
             front.alternatives, cache.request_b(front.alternatives, context_tokens)
@@ -61,6 +68,19 @@ def with_limits(
         draws[MEMORY] = np.tile(share, (len(draws["itl_s"]), 1))
         notes += (cache.words(context_tokens),)
     return replace(front, outcome=replace(front.outcome, draws=draws, notes=notes))
+
+
+def _corrected(
+    first_s: Array, law: ServingLaw, runs: JobTable, settings: JobTable
+) -> tuple[Array, tuple[Note, ...]]:
+    """First tokens times draws of what was measured over the law's own, where runs say it."""
+    measured = measured_first_tokens(law, runs)
+    ratio, behind = ratio_draws(measured, settings, len(first_s), law.seed)
+    if not behind.any():
+        return first_s, ()
+    middle = np.median(first_s, axis=0)
+    said = Note(words(behind[behind > 0]), (), int((behind > 0).sum()))
+    return np.where(behind > 0, middle * ratio, first_s), (said,)
 
 
 def refuse_beyond_measured(
