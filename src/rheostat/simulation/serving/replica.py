@@ -20,13 +20,23 @@ def too_long(name: str, tokens: Array) -> list[str]:
     """A problem where a request has more than `MOST_TOKENS`: chunks and tokens are steps.
 
     >>> too_long("prompt_tokens", np.array([5.0, 1e15]))
-    ['prompt_tokens: expected 10,000,000 at most, got 1e+15 in row 1, and 0 more rows']
+    ['prompt_tokens: expected 10,000,000 at most, got 1e+15 in row 1']
     """
     odd = np.flatnonzero(tokens > MOST_TOKENS)
     if not len(odd):
         return []
-    return [f"{name}: expected {MOST_TOKENS:,} at most, got {tokens[odd[0]]:.4g} in row {odd[0]}, "
-            f"and {len(odd) - 1} more rows"]  # fmt: skip
+    return [f"{name}: expected {MOST_TOKENS:,} at most, got {tokens[odd[0]]:.4g} in row {odd[0]}"
+            f"{and_more(len(odd))}"]  # fmt: skip
+
+
+def and_more(rows: int) -> str:
+    """The end of a problem of so many rows, of which the first is named.
+
+    >>> and_more(1), and_more(2), and_more(12)
+    ('', ', and 1 more row', ', and 11 more rows')
+    """
+    more = rows - 1
+    return f", and {more} more row{'s' if more > 1 else ''}" if more else ""
 
 
 @dataclass(frozen=True)

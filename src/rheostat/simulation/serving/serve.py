@@ -12,7 +12,7 @@ from rheostat.core.jobs import Column, JobTable, Moment
 from rheostat.decision.serving.waiting_line import SLOWER, latest_begin
 from rheostat.errors import DataError
 from rheostat.simulation.serving.deployment import Admission, Asked, Deployment, through
-from rheostat.simulation.serving.replica import Replica, too_long
+from rheostat.simulation.serving.replica import Replica, and_more, too_long
 from rheostat.simulation.serving.request_columns import cached_tokens, shown_first, tool_calls
 from rheostat.simulation.serving.routing import prefix_blocks
 
@@ -213,9 +213,7 @@ def _check(
         whole = name == "submit_s" or values == np.floor(values)
         odd = np.flatnonzero(~(np.isfinite(values) & (values >= least) & whole))
         if len(odd):
-            problems.append(
-                f"{name}: row {odd[0]} is {values[odd[0]]}, and {len(odd) - 1} more rows"
-            )
+            problems.append(f"{name}: row {odd[0]} is {values[odd[0]]}{and_more(len(odd))}")
         elif name != "submit_s":
             problems += too_long(name, values)
     if len(submit) and np.ptp(submit) > LONGEST_S:
@@ -225,7 +223,7 @@ def _check(
     if len(large):
         problems.append(
             f"cache_tokens: row {large[0]} needs {prompt[large[0]] + output[large[0]]:.0f} of "
-            f"{r.cache_tokens}, and {len(large) - 1} more rows"
+            f"{r.cache_tokens}{and_more(len(large))}"
         )
     if problems:
         raise DataError("serve", problems)
