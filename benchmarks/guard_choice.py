@@ -1,6 +1,6 @@
 """Learned orders under the guard, its constants picked for each log on the other logs.
 
-    python benchmarks/guard_choice.py [--replays 2] [--first 40000] [--logs ...] [--write-docs]
+    python benchmarks/guard_choice.py [--replays 5] [--first JOBS] [--logs ...] [--write-docs]
 
 The guard of a learned order has two constants: how late its levels are (in limits of 1.5 x) and
 what a wait counts in the score (ageing).  For each log a pair of `SETTINGS` is picked that, on all
@@ -9,9 +9,9 @@ the least slowdown; if none does, the one that keeps it shortest.  The order is 
 without the log (of logs in neither fold the one that comes with the library).
 
 Slowdown is relative to the simple order that, of ten with the same guard, is best in hindsight on
-the log as it is.  Everything on the ``--first`` jobs of each log and on ``--replays`` more with
-submissions moved by up to 120 s; intervals are Student's t over replays, or over logs.  Blocks of
-10,000 jobs in which FCFS with EASY waits less than 10 minutes count as if it waited so long.
+the log as it is.  Everything on whole logs, or their ``--first`` jobs, and on ``--replays`` more
+with submissions moved by up to 120 s; intervals are Student's t over replays, or over logs.  Blocks
+of 10,000 jobs in which FCFS with EASY waits less than 10 minutes count as if it waited so long.
 """
 
 from __future__ import annotations
@@ -82,10 +82,10 @@ def played(jobs: JobTable, machine: Any, policy: Any) -> tuple[float, np.ndarray
 
 
 def of_log(stem: str, replays: int, first: int) -> GuardedLog:
-    """Every setting on one log and its replays."""
+    """Every setting on one log and its replays; of its ``first`` jobs, 0: of all."""
     jobs = read(DATA / f"{stem}.swf.gz")
     machine = machine_of(jobs, str(LOGS[stem] or ""))
-    jobs = jobs.rows(np.arange(min(len(jobs), first)))
+    jobs = jobs.rows(np.arange(min(len(jobs), first or len(jobs))))
     order = unseen(stem)
     ours = [LearnedPolicy(replace(order, limit=LIMIT * later / LATER, ageing=ageing))
             for later, ageing in SETTINGS]  # fmt: skip
@@ -168,8 +168,8 @@ def _interval(logarithms: np.ndarray) -> str:
 def main() -> None:
     """Measure, print, and rewrite the block of docs/benchmarks.md if asked."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--replays", type=int, default=2)
-    parser.add_argument("--first", type=int, default=40_000)
+    parser.add_argument("--replays", type=int, default=5)
+    parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--logs", nargs="*", default=list(LOGS))
     parser.add_argument("--write-docs", action="store_true")
     args = parser.parse_args()
