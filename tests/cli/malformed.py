@@ -341,6 +341,7 @@ CALLS: dict[str, tuple[str, str]] = {
     "coschedule --queue": ("queue.csv", "coschedule @profiles.csv --queue FILE"),
     "simulate TRACE": ("trace.swf", "simulate FILE"),
     "simulate --machine": ("machine.toml", "simulate @trace.swf --machine FILE"),
+    "simulate --map": ("map.toml", "simulate @runs.csv --machine 8 --map FILE"),
     "simulate --policy": ("tree", "simulate @trace.swf --policy tree:FILE+easy"),
     "simulate --policy (multifactor)": (
         "site.toml", "simulate @trace.swf --policy multifactor:FILE+easy"

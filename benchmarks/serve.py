@@ -1,0 +1,132 @@
+"""How soon does `rheostat serve` give an advice, and what does that need?
+
+    python benchmarks/serve.py [--clients 64] [--per-second 200] [--seconds 20] [--json]
+
+The command serves the generated site of its ``--demo`` in a process of its own.  So many clients
+(httpx2, connections kept) ask for advice on kinds of job of that log at even intervals, all
+together so many times a second, whether the answers before have come or not.  Latency is what a
+client sees, from when a request was due; CPU-seconds and memory are the server's.  Half-way a
+question that takes seconds (`decide` of the whole log) is asked beside: no advice may wait for it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import numpy as np
+import psutil
+
+from rheostat import read
+from rheostat.questions.demonstration.demo_site import demo_site
+
+KEYS = ("user", "account", "app", "partition", "nodes")
+START_S, WARM_S = 240.0, 2.0
+
+
+def served(folder: Path) -> tuple[subprocess.Popen[str], str, list[dict[str, Any]]]:
+    """The server's process, its address, and settings to ask about."""
+    site = demo_site(folder)
+    asked = read(site.log).frame.select(KEYS).drop_nulls().tail(500).to_dicts()
+    command = [sys.executable, "-m", "rheostat", "serve", str(site.log), "--model", str(site.model),
+               "--machine", str(site.machine), "--knob", "nodes=1..64", "--port", "0",
+               "--rate", "100000"]  # fmt: skip
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    for line in process.stderr:
+        if found := re.search(r"http://127\.0\.0\.1:\d+", line):
+            return process, found[0], asked
+    raise SystemExit("the service did not start")
+
+
+async def ready(client: httpx2.AsyncClient) -> None:
+    """Wait until advice is at hand."""
+    until = time.monotonic() + START_S
+    while not (await client.get("/healthz")).json()["ready"]:
+        if time.monotonic() > until:
+            raise SystemExit("no advice was made")
+        await asyncio.sleep(0.2)
+
+
+async def one_client(
+    client: httpx2.AsyncClient, asked: Sequence[dict[str, Any]], every_s: float, first_s: float,
+    until_s: float,
+) -> list[tuple[float, int]]:  # fmt: skip
+    """(latency s, status) of each request."""
+    result, due = [], first_s
+    while due < until_s:
+        await asyncio.sleep(max(0.0, due - time.monotonic()))
+        body = {"settings": asked[len(result) % len(asked)]}
+        reply = await client.post("/api/v1/advice", json=body)
+        result.append((time.monotonic() - due, reply.status_code))
+        due += every_s
+    return result
+
+
+async def measured(address: str, process: int, asked: list[dict[str, Any]],
+                   given: argparse.Namespace) -> dict[str, Any]:  # fmt: skip
+    """Everything that the table shows."""
+    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=given.clients)
+    rng = np.random.default_rng(0)
+    async with httpx2.AsyncClient(base_url=address, timeout=280, limits=limits) as client:
+        await ready(client)
+        every_s, begin = given.clients / given.per_second, time.monotonic() + WARM_S
+        server = psutil.Process(process)
+        cpu = server.cpu_times()
+        work = [
+            one_client(client, rng.permutation(np.array(asked)).tolist(), every_s,
+                       begin + every_s * k / given.clients, begin + given.seconds)
+            for k in range(given.clients)
+        ]  # fmt: skip
+        beside = asyncio.create_task(_question(client, begin + given.seconds / 2))
+        rows = [row for client_rows in await asyncio.gather(*work) for row in client_rows]
+        now, status = server.cpu_times(), await beside
+    late = np.array([s for s, _ in rows])
+    used = now.user + now.system - cpu.user - cpu.system
+    return {
+        "clients": given.clients, "advices": len(rows), "per_second": len(rows) / given.seconds,
+        "not_200": sum(code != 200 for _, code in rows), "question_status": status,
+        "p50_ms": 1e3 * float(np.quantile(late, 0.5)),
+        "p99_ms": 1e3 * float(np.quantile(late, 0.99)), "most_ms": 1e3 * float(late.max()),
+        "cpu_s_per_1000": 1e3 * used / len(rows), "memory_mb": server.memory_info().rss / 1e6,
+    }  # fmt: skip
+
+
+async def _question(client: httpx2.AsyncClient, at_s: float) -> int:
+    await asyncio.sleep(max(0.0, at_s - time.monotonic()))
+    return (await client.post("/api/v1/decide", json={})).status_code
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--clients", type=int, default=64)
+    parser.add_argument("--per-second", type=float, default=200.0)
+    parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--json", action="store_true", help="one JSON document")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        process, address, asked = served(Path(folder))
+        try:
+            facts = asyncio.run(measured(address, process.pid, asked, given))
+        finally:
+            process.terminate()
+            process.wait(30)
+    if given.json:
+        print(json.dumps(facts))
+    else:
+        print("\n".join(f"{name:16} {value:10.4g}" for name, value in facts.items()))
+
+
+if __name__ == "__main__":
+    main()
