@@ -270,9 +270,12 @@ def listening_socket(host: str, port: int) -> socket.socket:
     except UnicodeError as error:
         raise DataError("--host", [f"expected a name or an address, got {host!r}"]) from error
     try:
-        return socket.create_server((host, port), family=family)
+        listening = socket.create_server((host, port), family=family)
     except OSError as error:
         raise DataError("--port", [f"cannot listen at {host}:{port}: {error}"]) from error
+    # what it accepts inherits this; asyncio sets it only where a socket names its protocol
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listening
 
 
 def serve_proxy(front: ServingProxy, host: str, port: int, stop_after_s: float) -> None:
