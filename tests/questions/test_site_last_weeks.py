@@ -10,7 +10,8 @@ from rheostat.core.machine import Machine
 from rheostat.errors import RheostatError
 from rheostat.measurement.grid_conditions import daily_share
 from rheostat.questions.site.drawn_power import site_power
-from rheostat.questions.site.last_weeks import newest, site_daily_cap, site_policies
+from rheostat.questions.site.last_weeks import site_daily_cap, site_policies
+from rheostat.questions.site.newest_jobs import newest
 
 DAY_S = 86_400.0
 SITE = Machine(128, idle_w=1.0, busy_w=4.0)
@@ -51,7 +52,7 @@ def test_a_daily_share_goes_over_midnight() -> None:
 def test_the_newest_days_alone_are_asked_about() -> None:
     jobs = log(4)
     submit = np.array([0.0, 20.0, 39.9, 40.0]) * DAY_S
-    some = newest(jobs.with_columns([jobs.schema["submit_s"]], submit_s=submit), 31)
+    some = newest(jobs.with_columns([jobs.schema["submit_s"]], submit_s=submit), 31, 50)
     assert some.frame["job_id"].to_list() == [1, 2, 3]
 
 

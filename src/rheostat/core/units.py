@@ -14,7 +14,7 @@ from rheostat.errors import DataError
 
 _DURATION_S = {"ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _PREFIX = {"": 1.0, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
-_BINARY = {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}
+BINARY = {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}
 _NUMBER = r"([0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?)"
 
 
@@ -74,7 +74,7 @@ def _quantity(text: str | float, unit: str) -> float:
     """In the base unit; NaN for what is no quantity."""
     if isinstance(text, (int, float)):
         return float(text)
-    kinds = {**_PREFIX, **_BINARY} if unit == "B" else _PREFIX
+    kinds = {**_PREFIX, **BINARY} if unit == "B" else _PREFIX
     match = re.fullmatch(
         rf"{_NUMBER}\s*({'|'.join(kinds)})(Wh|{re.escape(unit)})?", str(text).strip()
     )

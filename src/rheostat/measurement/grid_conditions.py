@@ -123,8 +123,10 @@ def read_grid(path: str | Path, zone: str = "UTC", at_s: float = 0.0) -> GridCon
     Examples
     --------
     >>> from pathlib import Path
-    >>> _ = Path("evening.csv").write_text("time,available_share\n00:00,1\n17:00,.8\n20:00,1\n")
-    >>> read_grid("evening.csv").available_share.from_s
+    >>> from tempfile import mkdtemp
+    >>> file = Path(mkdtemp()) / "evening.csv"
+    >>> _ = file.write_text("time,available_share\n00:00,1\n17:00,.8\n20:00,1\n")
+    >>> read_grid(file).available_share.from_s
     (0.0, 61200.0, 72000.0)
     """
     json = Path(path).suffix.lower() == ".json"

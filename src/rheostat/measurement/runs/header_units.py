@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 
+from rheostat.core.units import BINARY
+
 PREFIXES = {"u": 1e-6, "µ": 1e-6, "m": 1e-3, "": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 PREFIX_WORDS = {"micro": 1e-6, "milli": 1e-3, "": 1.0, "kilo": 1e3, "mega": 1e6, "giga": 1e9}
-BINARY = {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}
 SHORT = {"W": ("W", 1.0), "J": ("J", 1.0), "Wh": ("J", 3600.0), "Hz": ("Hz", 1.0)}
 LONG = {"watt": ("W", 1.0), "joule": ("J", 1.0), "watthour": ("J", 3600.0), "hertz": ("Hz", 1.0),
         "byte": ("B", 1.0), "second": ("s", 1.0)}  # fmt: skip

@@ -5,23 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import polars as pl
-
-from rheostat.core.jobs import JobTable
 from rheostat.core.machine import Machine
 from rheostat.core.series import Series
-from rheostat.errors import DataError, QuestionError
 from rheostat.measurement.grid_conditions import daily_share
 from rheostat.measurement.job_logs.log_usage import calendar_zero_s
 from rheostat.questions import inputs
 from rheostat.questions.listener import question
 from rheostat.questions.scheduling.simulate import simulate
 from rheostat.questions.scheduling.simulate_answer import SimulateAnswer
+from rheostat.questions.site.newest_jobs import newest
 from rheostat.questions.site.what_if import site_what_if
 from rheostat.questions.site.what_if_answer import SiteWhatIfAnswer
 from rheostat.simulation.grid_plans import believed_watts
 
-DAY_S = 86_400.0
 MOST_JOBS = 50_000
 COMPARED = ("easy", "sjf+easy", "saf+easy", "wfp3+easy")
 
@@ -74,7 +70,7 @@ def site_daily_cap(
     >>> [r.measures["over_s"] for r in answer.results[:1]], answer.results[answer.choice].name
     ([90.0], 'jobs wait')
     """
-    recent = newest(inputs.as_logged(jobs), days)
+    recent = newest(inputs.as_logged(jobs), days, MOST_JOBS)
     grid = daily_share(cap_share, from_hour, to_hour).since(calendar_zero_s(recent) or 0.0)
     return site_what_if(recent, grid, machine=machine, replays=2, seed=seed)
 
@@ -127,21 +123,9 @@ def site_policies(
     >>> answer.schedule.frame["start_s"].to_list()
     [0.0, 100.0]
     """
-    recent = newest(inputs.as_logged(jobs), days)
+    recent = newest(inputs.as_logged(jobs), days, MOST_JOBS)
     site = Machine.load(machine) if isinstance(machine, str) else machine
     if cap_w is not None:
         site = replace(site, cap_w=Series.of(cap_w))
     believed = None if site.cap_w is None else believed_watts(recent, site)
     return simulate(recent, list(policies), site, power_w=believed, seed=seed)
-
-
-def newest(log: JobTable, days: float) -> JobTable:
-    """Ended jobs that were submitted in so many last days of a log."""
-    if not days > 0:
-        raise QuestionError("site", [f"expected more than 0 days, got {days:g}"])
-    log.require("submit_s", "runtime_s")
-    recent = pl.col("submit_s") > pl.col("submit_s").max() - days * DAY_S
-    rows = log.frame.with_row_index("row_").filter(recent & pl.col("runtime_s").is_not_null())
-    if not len(rows):
-        raise DataError("log", [f"no job of its last {days:g} days has ended"])
-    return log.rows(rows.sort("submit_s")["row_"].tail(MOST_JOBS).to_numpy())

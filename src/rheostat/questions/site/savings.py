@@ -9,17 +9,15 @@ from typing import Any, ClassVar
 import polars as pl
 
 from rheostat.core.front import Constraint, Rule
-from rheostat.core.jobs import JobTable
 from rheostat.core.report import Grid, Report, Section
 from rheostat.decision.decide import Advice
-from rheostat.errors import DataError, QuestionError
 from rheostat.questions import inputs
 from rheostat.questions.advice.decide import decide
 from rheostat.questions.advice.log_advice import SPENT, LogAdvice
 from rheostat.questions.listener import question
 from rheostat.questions.parse import Knobs, Names, parse_space
+from rheostat.questions.site.newest_jobs import newest
 
-DAY_S = 86_400.0
 GROUPS = ("user", "app")
 MOST_JOBS = 20_000
 HEADS = ("jobs", "advised", "before", "saved", "saved_low", "saved_high", "slower_s")
@@ -123,12 +121,11 @@ def site_savings(
     >>> answer.by_group["user"].columns[:3]
     ['user', 'jobs', 'advised']
     """
-    if not days > 0:
-        raise QuestionError("site_savings", [f"expected more than 0 days, got {days:g}"])
     space = parse_space(knobs)
     log = inputs.opened(jobs, knobs=space.names)
+    recent = newest(log, days, MOST_JOBS)
     answer = decide(
-        _newest(log, days), past=log, model=model, knobs=space, objectives=objectives, rule=rule,
+        recent, past=log, model=model, knobs=space, objectives=objectives, rule=rule,
         slowdown=slowdown, limits=limits, method=method, seed=seed,
     )  # fmt: skip
     table = answer.table()
@@ -136,17 +133,6 @@ def site_savings(
     groups = {name: _grouped(table, name, quantity) for name in GROUPS if name in table.columns}
     return SiteSavingsAnswer(advice=answer.advice, quantity=quantity, by_group=groups,
                              log=answer.log)  # fmt: skip
-
-
-def _newest(log: JobTable, days: float) -> JobTable:
-    log.require("runtime_s")
-    frame = log.frame.with_row_index("row_").filter(pl.col("runtime_s").is_not_null())
-    if "submit_s" in log.columns:
-        last = pl.col("submit_s").max()
-        frame = frame.filter(pl.col("submit_s") > last - days * DAY_S).sort("submit_s")
-    if not len(frame):
-        raise DataError("site_savings", ["no job has ended"])
-    return log.rows(frame["row_"].tail(MOST_JOBS).to_numpy())
 
 
 def _grouped(table: pl.DataFrame, name: str, quantity: str) -> pl.DataFrame:
