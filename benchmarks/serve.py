@@ -1,12 +1,14 @@
 """How soon does `rheostat serve` give an advice, and what does that need?
 
-    python benchmarks/serve.py [--clients 64] [--per-second 200] [--seconds 20] [--json]
+    python benchmarks/serve.py [--clients 64] [--per-second 200] [--seconds 20] [--pages 100]
 
 The command serves the generated site of its ``--demo`` in a process of its own.  So many clients
 (httpx2, connections kept) ask for advice on kinds of job of that log at even intervals, all
 together so many times a second, whether the answers before have come or not.  Latency is what a
 client sees, from when a request was due; CPU-seconds and memory are the server's.  Half-way a
 question that takes seconds (`decide` of the whole log) is asked beside: no advice may wait for it.
+Then so many pages are open as long: each listens to the service's events and asks once for the
+view of power; cores are the server's and its processes' CPU-seconds per second.
 """
 
 from __future__ import annotations
@@ -91,6 +93,7 @@ async def measured(address: str, process: int, asked: list[dict[str, Any]],
         beside = asyncio.create_task(_question(client, begin + given.seconds / 2))
         rows = [row for client_rows in await asyncio.gather(*work) for row in client_rows]
         now, status = server.cpu_times(), await beside
+        pages = await open_pages(client, server, given.pages, given.seconds)
     late = np.array([s for s, _ in rows])
     used = now.user + now.system - cpu.user - cpu.system
     return {
@@ -98,8 +101,40 @@ async def measured(address: str, process: int, asked: list[dict[str, Any]],
         "not_200": sum(code != 200 for _, code in rows), "question_status": status,
         "p50_ms": 1e3 * float(np.quantile(late, 0.5)),
         "p99_ms": 1e3 * float(np.quantile(late, 0.99)), "most_ms": 1e3 * float(late.max()),
-        "cpu_s_per_1000": 1e3 * used / len(rows), "memory_mb": server.memory_info().rss / 1e6,
+        "cpu_s_per_1000": 1e3 * used / len(rows), **pages,
+        "memory_mb": server.memory_info().rss / 1e6,
     }  # fmt: skip
+
+
+async def open_pages(
+    client: httpx2.AsyncClient, server: psutil.Process, pages: int, seconds: float
+) -> dict[str, float]:
+    """What it costs to have so many pages open for so long."""
+    before = _cpu_s(server)
+    heard = await asyncio.gather(*(_one_page(client, seconds) for _ in range(pages)))
+    cores = (_cpu_s(server) - before) / seconds
+    return {"pages": pages, "pages_served": sum(n > 0 for n in heard), "pages_cores": cores}
+
+
+async def _one_page(client: httpx2.AsyncClient, seconds: float) -> int:
+    """Events that one page heard."""
+    heard = 0
+    try:
+        async with asyncio.timeout(seconds), client.stream("GET", "/api/v1/events") as reply:
+            reply.raise_for_status()
+            asked = await client.post("/api/v1/site-power", json={"days": 31, "bins": 372})
+            asked.raise_for_status()
+            async for line in reply.aiter_lines():
+                heard += line.startswith("data: ")
+    except TimeoutError:
+        pass
+    return heard
+
+
+def _cpu_s(server: psutil.Process) -> float:
+    """Of the server and of the processes that answer questions for it."""
+    times = [p.cpu_times() for p in (server, *server.children(recursive=True))]
+    return sum(t.user + t.system for t in times)
 
 
 async def _question(client: httpx2.AsyncClient, at_s: float) -> int:
@@ -113,6 +148,7 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=64)
     parser.add_argument("--per-second", type=float, default=200.0)
     parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--pages", type=int, default=100)
     parser.add_argument("--json", action="store_true", help="one JSON document")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

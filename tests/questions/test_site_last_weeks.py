@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
 
 import rheostat as rh
@@ -39,6 +40,22 @@ def test_jobs_wait_for_processors_where_the_log_has_nodes_too() -> None:
 def test_idle_processors_of_a_running_job_draw_nothing_beside_it() -> None:
     drawn = site_power(log(), machine=SITE, bins=2)
     assert drawn.series["power_w"] == pytest.approx([512.0, 256.0 + 64.0])
+
+
+def test_jobs_without_watts_are_expected_to_draw_what_their_users_others_drew() -> None:
+    frame = log(4).frame.with_columns(
+        user=pl.Series(["ann", "bob", "ann", "new"]), power_w=pl.Series([256.0, 128.0, None, None])
+    )
+    series = site_power(rh.table(frame), machine=SITE, bins=2).series
+    np.testing.assert_equal(series["power_w"], [256.0 + 128.0, np.nan])
+    # ann's 256 W, and 192 W for who has no job with watts: the mean of the others
+    np.testing.assert_equal(series["expected_w"], [np.nan, 256.0 + 192.0])
+
+
+def test_nothing_is_expected_where_no_job_has_watts() -> None:
+    frame = log(2).frame.with_columns(power_w=pl.lit(None, pl.Float64))
+    series = site_power(rh.table(frame), bins=2).series
+    np.testing.assert_equal([series["power_w"], series["expected_w"]], np.full((2, 2), np.nan))
 
 
 def test_a_daily_share_goes_over_midnight() -> None:

@@ -32,6 +32,8 @@ def steps(begin: Array, end: Array, weight: Array) -> tuple[Array, Array]:
 
 def mean_in(t: Array, h: Array, edges: Array) -> Array:
     """(m,) mean of the step function in each bin; it is zero outside ``t``."""
+    if not len(t):
+        return np.zeros(len(edges) - 1)
     area = np.concatenate(([0.0], np.cumsum(h[:-1] * np.diff(t))))
     result: Array = np.diff(np.interp(edges, t, area)) / np.diff(edges)
     return result

@@ -34,7 +34,8 @@ class SitePowerAnswer(Answer):
     Parameters
     ----------
     series : mapping
-        Per bin of time: mean and highest watts, the cap, jobs that ran and waited.
+        Per bin of time: mean and highest watts, the cap, jobs that ran and waited; where the log
+        lacks watts, the mean that is expected (``expected_w``).
     waiting : polars.DataFrame
         Jobs that wait at the end of the log, the longest wait first.
     known : float
@@ -99,7 +100,8 @@ def site_power(
     -------
     SitePowerAnswer
         Power is NaN where the log lacks the watts of over a tenth of what runs, as of jobs that
-        have not ended.
+        have not ended.  ``expected_w`` stands there instead: each such job draws what the jobs of
+        its user drew per processor in the mean, else all jobs; NaN elsewhere.
 
     Raises
     ------
@@ -131,25 +133,23 @@ def _answer(log: JobTable, machine: Machine | None, days: float, bins: int) -> S
     began, ended = np.isfinite(start), np.where(np.isfinite(end), end, now)
     size, watts = np.nan_to_num(sizes(log)), _watts(log)
     drawn = began & np.isfinite(watts)
-    parts = [(start[drawn], ended[drawn], watts[drawn])]
-    if machine is not None and np.isfinite(machine.idle_w):
-        idle = -size[began] * _per_size(log) * machine.idle_w
-        whole = np.array([edges[0]]), np.array([edges[-1]]), np.array([machine.procs])
-        parts += [
-            (whole[0], whole[1], whole[2] * machine.idle_w),
-            (start[began], ended[began], idle),
-        ]
+    parts = [(start[drawn], ended[drawn], watts[drawn]), *_idle(log, machine, began, ended, edges)]
     power = steps(*(np.concatenate(p) for p in zip(*parts, strict=True)))
+    believed = _believed(log, size, watts)
+    missing = began & ~drawn & np.isfinite(believed)
+    parts += [(start[missing], ended[missing], believed[missing])]
+    expected = mean_in(*steps(*(np.concatenate(p) for p in zip(*parts, strict=True))), edges)
     mean, peak = mean_in(*power, edges), peak_in(*power, edges)
-    for values in (mean, peak):
-        values[_blind(start, ended, size, began, drawn, edges)] = np.nan
+    blind = _blind(start, ended, size, began, drawn, edges)
+    expected[~blind | _blind(start, ended, size, began, drawn | missing, edges)] = np.nan
+    mean[blind] = peak[blind] = np.nan
     ones = np.ones(len(log))
     begins = np.where(began, start, now)
     seconds = np.where(began, np.maximum(ended - start, 0), 0) * size
     return SitePowerAnswer(
         series={
             "from_s": edges[:-1].tolist(), "bin_s": float(edges[1] - edges[0]),
-            "power_w": mean.tolist(), "peak_w": peak.tolist(),
+            "power_w": mean.tolist(), "peak_w": peak.tolist(), "expected_w": expected.tolist(),
             "cap_w": None if machine is None or machine.cap_w is None
             else machine.cap_w.at(edges[:-1]).tolist(),
             "running": mean_in(*steps(start[began], ended[began], ones[began]), edges).tolist(),
@@ -160,6 +160,30 @@ def _answer(log: JobTable, machine: Machine | None, days: float, bins: int) -> S
         over_cap_s=_over(machine, power, edges),
         now_s=now,
     )  # fmt: skip
+
+
+def _idle(
+    log: JobTable, machine: Machine | None, began: Array, ended: Array, edges: Array
+) -> list[tuple[Array, Array, Array]]:
+    """From when to when the machine draws its idle watts, less those of what runs."""
+    if machine is None or not np.isfinite(machine.idle_w):
+        return []
+    less = -np.nan_to_num(sizes(log))[began] * _per_size(log) * machine.idle_w
+    whole = np.array([machine.procs * machine.idle_w])
+    return [(edges[:1], edges[-1:], whole), (log.numpy("start_s")[began], ended[began], less)]
+
+
+def _believed(log: JobTable, size: Array, watts: Array) -> Array:
+    """Watts of each job if it draws what its user's jobs with known watts drew, else all jobs."""
+    users = log.frame["user"].fill_null("").to_list() if "user" in log.columns else [""] * len(log)
+    _, user = np.unique(users, return_inverse=True)
+    known = np.isfinite(watts) & (size > 0)
+    drawn = np.bincount(user[known], watts[known], minlength=user.max() + 1)
+    procs = np.bincount(user[known], size[known], minlength=user.max() + 1)
+    of_all = drawn.sum() / procs.sum() if known.any() else np.nan
+    rate = np.divide(drawn, procs, out=np.full(len(procs), of_all), where=procs > 0)
+    believed: Array = size * rate[user]
+    return believed
 
 
 def _blind(

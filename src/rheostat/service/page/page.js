@@ -116,17 +116,20 @@
   const VIEWS = {
     power: ["Power", async (put) => {
       const a = await question("site-power", { days: 31, bins: 372 });
-      const s = a.series, last = s.power_w.length - 1;
+      const s = a.series, last = s.power_w.length - 1, blind = s.expected_w.some((w) => w !== null);
       put(el("h1", {}, "Power against the cap"), lead(`The newest 31 days of the log, up to ${moment(a.now_s)}.`));
-      put(tiles([amount(s.power_w[last], "W"), "drawn at the end of the log"],
+      put(tiles(s.expected_w[last] === null ? [amount(s.power_w[last], "W"), "drawn at the end of the log"]
+        : [amount(s.expected_w[last], "W"), "expected at the end of the log"],
         [s.cap_w ? amount(s.cap_w[last], "W") : "none", "cap"],
-        [s.cap_w ? span(a.over_cap_s) : "no cap", "over the cap"], [percent(a.known_share), "of use with known watts"],
+        [s.cap_w ? span(a.over_cap_s) : "no cap", blind ? "over the cap by known watts" : "over the cap"], [percent(a.known_share), "of use with known watts"],
         [digits(s.running[last], 0), "jobs run"], [digits(a.waiting_jobs, 0), "jobs wait"]));
       const words = { x: dayWords, y: (v) => amount(v, "W"), ticks: dayTicks };
       put(section("Power", Charts.lines([
         { name: "power, mean", x: s.from_s, y: s.power_w, colour: 1, area: true },
+        ...(blind ? [{ name: "expected", x: s.from_s, y: s.expected_w, colour: 3, dash: true }] : []),
         ...(s.cap_w ? [{ name: "cap", x: s.from_s, y: s.cap_w, colour: 2, dash: true, steps: true }] : []),
       ], words, "Power of the site over time and its cap")));
+      if (blind) put(lead("Expected: jobs whose watts the log does not have (yet) draw what other jobs of their user drew."));
       put(section("Jobs", Charts.lines([
         { name: "running", x: s.from_s, y: s.running, colour: 1 }, { name: "waiting", x: s.from_s, y: s.waiting, colour: 3 },
       ], { ...words, y: (v) => digits(v, 0) }, "Jobs that ran and waited over time")));
