@@ -91,6 +91,15 @@ class Program:
         """All sources, one after the other."""
         return "\n".join(self.files[p] for p in self.files)
 
+    def row(self, file: str, line: int) -> str:
+        r"""The text of a line by its number, from 1 on; empty where there is none.
+
+        >>> Program({"a.c": "int a;\nint b;"}).row("a.c", 2)
+        'int b;'
+        """
+        rows = self.files.get(file, "").splitlines()
+        return rows[line - 1] if 0 < line <= len(rows) else ""
+
     def with_files(self, files: Mapping[str, str], language: str = "") -> Program:
         """The same program from other files: a candidate for this original.
 

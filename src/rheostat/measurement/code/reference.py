@@ -8,6 +8,7 @@ candidate cannot do better.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -47,6 +48,8 @@ START_S = 0.02
 MOST_AGAIN_S = 1.0
 """CPU seconds of an original without inputs that is run in one more way."""
 PLAIN = {"gcc": toolchain.GCC, "clang": toolchain.CLANG, "nvcc": toolchain.NVCC}
+OneWay = Counter[tuple[str, str, bool]]
+"""Comparisons that came out one way only: a text, eq, lt or gt, and whether it never held."""
 DRAWS = 12
 """Inputs that are drawn for each admitted one, at most."""
 SPREAD_FACTOR, MOST_SPREAD = 10.0, 1e-4
@@ -91,6 +94,8 @@ class Reference:
         Of outputs.
     count : int
         Inputs of full size.
+    one_way : tuple, optional
+        Of the original's comparisons, by the text of the line and by the number compared with.
     """
 
     original: Program
@@ -99,6 +104,7 @@ class Reference:
     tolerance: Tolerance = field(default_factory=Tolerance)
     count: int = INPUTS
     notes: list[str] = field(default_factory=list)
+    one_way: tuple[OneWay, OneWay] | None = None
     _times: dict[str, bool] = field(default_factory=dict)
     _counted: dict[tuple[str, str], WorkCounts | str] = field(default_factory=dict)
 

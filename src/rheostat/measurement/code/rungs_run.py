@@ -14,6 +14,7 @@ from rheostat.measurement.code.diagnostics import sanitizer_findings, without_li
 from rheostat.measurement.code.processors import on_other_machines
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.program_inputs import ProgramInput
+from rheostat.measurement.code.reached import WHY, unreached
 from rheostat.measurement.code.reference import SANITIZER_OPTIONS, Expected
 from rheostat.measurement.code.toolchain import DEVICE, SANITIZED
 from rheostat.measurement.code.verdict import Evidence, Finding
@@ -109,6 +110,8 @@ def output(case: Case) -> Evidence:
     elsewhere = [] if case.on_host else on_other_machines(case)
     if elsewhere:
         return case.failed("output", elsewhere)
+    if untried := unreached(case):
+        return case.not_shown("output", untried, WHY)
     inputs = len(every) + len(case.reference.many)
     said = f"{inputs} inputs" if case.original.inputs.ranges else "the one input there is"
     none = "none at all" if case.original.inputs.ranges else "under its name, with text to be read"

@@ -24,7 +24,7 @@ SYNTAX = re.compile(
 EVASIONS = re.compile(
     r"__SANITIZE_\w+__|no_sanitize\w*|\b\w+_sanitizer\b|RUNNING_ON_VALGRIND|valgrind/\w+\.h|"
     r"__clang(?:_\w+)?__|__OPTIMIZE__|__tsan_\w+|__asan_\w+|__ubsan_\w+|AnnotateIgnore\w+|__msan_\w+|"
-    r"omp_control_tool\w*|\bompt_\w+|\b__kmpc_\w+|\bkmp_\w+|\bGOMP_\w+|"
+    r"rheostat_reached|omp_control_tool\w*|\bompt_\w+|\b__kmpc_\w+|\bkmp_\w+|\bGOMP_\w+|"
     r"\bweakref\b|__weak__|\(\s*weak\b|\bpragma\s+weak\b"
 )
 EMPTY = "int main() { return 0; }\n"

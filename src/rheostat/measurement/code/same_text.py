@@ -47,7 +47,7 @@ def compiled_differently(case: Case) -> list[Finding]:
     made, apart = [], sorted(_apart(texts)) if len(texts) > 1 else []
     allowed = _macros_of_headers(case, kinds[0]) if apart else set()
     for file, line in apart:
-        source = _source_line(candidate, file, line)
+        source = candidate.row(file, line)
         if _plain(source) in known or allowed & _reached(source, candidate):
             continue
         made.append(Finding("parse", file, line, DECIDED))
@@ -118,11 +118,6 @@ def _reached(source: str, program: Program) -> set[str]:
         names |= new
         new = {n for name in new for n in bodies.get(name, ())} - names
     return names
-
-
-def _source_line(program: Program, file: str, line: int) -> str:
-    rows = program.files[file].splitlines()
-    return rows[line - 1] if 0 < line <= len(rows) else ""
 
 
 def _plain(text: str) -> str:

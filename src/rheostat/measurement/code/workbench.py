@@ -154,8 +154,12 @@ class Workbench:
         limits: SandboxLimits | None = None,
         environment: dict[str, str] | None = None,
         wrapper: Sequence[str] = (),
+        kept: Path | None = None,
     ) -> SandboxRun:
-        """Run a build on an input with so many threads; ``wrapper`` is a tool that runs it."""
+        """Run a build on an input with so many threads; ``wrapper`` is a tool that runs it.
+
+        What the run writes stays in the folder ``kept``.
+        """
         variables = {"OMP_NUM_THREADS": str(threads), "OMP_DYNAMIC": "false",
                      "OMP_WAIT_POLICY": "passive"}  # fmt: skip
         if built.kind.family != "gcc":
@@ -166,12 +170,14 @@ class Workbench:
         command = [*wrapper, *_command(built, given.called), *given.arguments]
         with self.kernels.of_run(built.program) as cache:
             run = self.sandbox.run(command, built.folder, stdin=given.stdin, limits=limits,
-                                   environment={**variables, **checks}, cache=cache)  # fmt: skip
+                                   environment={**variables, **checks},
+                                   cache=kept or cache)  # fmt: skip
         return replace(run, stdout=run.stdout + run.stderr) if self.reads_stderr else run
 
     def run_each(
-        self, built: Built, every: Sequence[ProgramInput], limits: SandboxLimits
-    ) -> list[str | None]:
+        self, built: Built, every: Sequence[ProgramInput], limits: SandboxLimits, *,
+        threads: int = 1, kept: Path | None = None,
+    ) -> list[str | None]:  # fmt: skip
         """Output on each of many inputs from one start of the sandbox; None where a run failed.
 
         To start it takes longer than most programs.  What comes after a run that was stopped is
@@ -181,7 +187,8 @@ class Workbench:
         program = f'"$0" "$@" {"2>&1" if self.reads_stderr else "2>/dev/null"}'
         whole = replace(limits, wall_s=10 * limits.wall_s, output_b=MOST_OUTPUTS_B)
         script = _on_each(program, mark, every)
-        run = self.run(built, ProgramInput(), wrapper=("sh", "-c", script), limits=whole)
+        run = self.run(built, ProgramInput(), wrapper=("sh", "-c", script), limits=whole,
+                       threads=threads, kept=kept)  # fmt: skip
         ends = re.split(rf"{mark} (\d+)\n", run.stdout)
         made = [out if status == "0" else None
                 for out, status in zip(ends[::2], ends[1::2], strict=False)]  # fmt: skip

@@ -1,0 +1,192 @@
+"""What no input reached: comparisons that came out one way only, lines that were never run.
+
+A mistake that one input in a million shows stands behind a comparison, and the output of any
+number of inputs does not vouch for what lies there.  Left out is what the original has as well, and
+what ends the program with an error, which nobody takes for a result.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import tempfile
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+
+from rheostat.measurement.code.case import Case
+from rheostat.measurement.code.program import Program
+from rheostat.measurement.code.program_inputs import ProgramInput
+from rheostat.measurement.code.reached_left import Left, left_of
+from rheostat.measurement.code.reached_text import ARRAY, Comparison, Marked, marked
+from rheostat.measurement.code.reference import QUICK_S, Expected, OneWay
+from rheostat.measurement.code.sandbox import give_away
+from rheostat.measurement.code.toolchain import BuildKind, compiler_absent
+from rheostat.measurement.code.verdict import Finding
+from rheostat.measurement.code.workbench import Built
+
+WHY = "what no run reached cannot be vouched for"
+RUNTIME = "reached.c"
+TEXT = BuildKind(
+    "reached", "clang", ("-gline-tables-only", "-gcolumn-info", "-w", "-fno-discard-value-names",
+                         "-Xclang", "-disable-llvm-passes"), "-O1",
+)  # fmt: skip
+LINKED = BuildKind("reached", "clang", (), "-O1")
+SOME_THREADS = (4, 64, 7, 2, 17)
+FEW, SOME = 6, 64
+"""Inputs that are run with many threads; of many inputs, how many are run at first."""
+TIE = re.compile(r"==.*&&.*[<>]|[<>].*&&.*==")
+"""Of two equal values the one with the lower index: whether there are any hangs on the data, and
+`races` makes them where threads put together what they found."""
+WORDS = {"eq": "equal to", "lt": "less than", "gt": "greater than"}
+
+
+def unreached(case: Case) -> list[Finding]:
+    """Comparisons of the candidate that no input decides both ways, and lines that none reaches.
+
+    Parameters
+    ----------
+    case : Case
+        The candidate on its way.
+
+    Returns
+    -------
+    list of Finding
+        Empty also where inputs have no ranges, or a build of its own lets nothing be marked.
+    """
+    made = _marked(case, case.candidate) if case.original.inputs.ranges else None
+    left = Left()
+    for left in _stages(case, case.candidate, made, case.own_edges):
+        if not (left.comparisons or _other_lines(case, left)):
+            return []
+    return _beyond(case, left)
+
+
+def _other_lines(case: Case, left: Left) -> list[Finding]:
+    """Lines that were not reached and whose text the original has not."""
+    known = {_plain(x) for x in case.original.text.splitlines()}
+    return [Finding("output", file, line, "no input that was tried reaches this line")
+            for file, line in sorted(left.lines)
+            if _plain(case.candidate.row(file, line)) not in known]  # fmt: skip
+
+
+def _beyond(case: Case, left: Left) -> list[Finding]:
+    """Findings in what is left, without what comes out one way only in the original, too.
+
+    That is a line of the same text, or as many comparisons of the same kind with the same number.
+    """
+    by_text, by_kind = (Counter(c) for c in _of_original(case)) if left.comparisons else ({}, {})
+    others = []
+    for c, missing in left.comparisons:
+        row = case.candidate.row(*c.at[:2])
+        text, kind = (_plain(row), c.how, missing), (c.how, c.constant, missing)
+        if TIE.search(row) and not c.constant:
+            continue
+        if by_text[text] > 0:
+            by_text[text] -= 1
+            by_kind[kind] -= 1
+        else:
+            others.append((c, missing))
+    found_at = []
+    for c, missing in others:
+        kind = c.how, c.constant, missing
+        by_kind[kind] -= 1
+        if by_kind[kind] < 0:
+            found_at.append(_one_way(c, missing))
+    return sorted(found_at, key=lambda f: f.line) + _other_lines(case, left)
+
+
+def _of_original(case: Case) -> tuple[OneWay, OneWay]:
+    """What comes out one way only in the original, by the text of its line and by what is asked."""
+    if case.reference.one_way is None:
+        own = case.original
+        left = deque(_stages(case, own, _marked(case, own), ()), maxlen=1)
+        comparisons = left[0].comparisons if left else []
+        case.reference.one_way = (
+            Counter((_plain(own.row(*c.at[:2])), c.how, m) for c, m in comparisons),
+            Counter((c.how, c.constant, m) for c, m in comparisons),
+        )
+    return case.reference.one_way
+
+
+def _one_way(c: Comparison, missing: bool) -> Finding:
+    other = c.constant or "what it is compared with"
+    seen = "never" if missing else "always"
+    message = f"with the inputs that were tried this is {seen} {WORDS[c.how]} {other}"
+    return Finding("output", c.at[0], c.at[1], message)
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"\s+", "", text)
+
+
+def _marked(case: Case, program: Program) -> tuple[Built, list[Marked]] | None:
+    """The program built with marks; None where that cannot be done."""
+    if (program.build or program.language in ("cuda", "opencl")
+            or compiler_absent(program, "clang")):  # fmt: skip
+        return None
+    whole: list[Marked] = []
+    headers = {n: t for n, t in program.files.items() if n not in program.sources}
+    for source in program.sources:
+        alone = replace(program, files={source: program.files[source], **headers})
+        made = case.bench.build(alone, TEXT, output=("-S", "-emit-llvm", "-o", "-"))
+        if not made.ok:
+            return None
+        first = whole[-1].end if whole else 0
+        whole.append(marked(made.said.stdout, program.files, first))
+    built = case.bench.build(_linked(program, whole), LINKED)
+    return (built, whole) if built.ok else None
+
+
+def _linked(program: Program, whole: Sequence[Marked]) -> Program:
+    """The marked texts and the file that keeps what the marks say."""
+    runtime = (files(__package__) / "locks" / RUNTIME).read_text(encoding="utf-8")
+    texts = {f"{ARRAY}{i}.ll": m.text for i, m in enumerate(whole)}
+    parallel = ["-fopenmp"] * (program.language in ("openmp", "target"))
+    libraries = [f for f in program.flags if f.startswith("-l")]
+    words = ["-O1", "-w", "-pthread", *parallel, *texts, RUNTIME, *libraries, "-o", "program"]
+    texts[RUNTIME] = f"#define REACHED_B {whole[-1].end}\n{runtime}"
+    driver = "{cxx}" if program.is_cxx else "{cc}"
+    return replace(program, files=texts, language="serial",
+                   build=("sh", "-c", f"{driver} {shlex.join(words)}"))  # fmt: skip
+
+
+def _stages(
+    case: Case, program: Program, made: tuple[Built, list[Marked]] | None,
+    own_edges: Sequence[Expected],
+) -> Iterator[Left]:  # fmt: skip
+    """What is left after more and more runs."""
+    if made is None:
+        return
+    built, whole = made
+    place = Path(tempfile.mkdtemp(prefix="reached", dir=case.bench.folder))
+    give_away(place)
+    for inputs, count in _runs(case, own_edges):
+        limits = case.limits(case.reference.expected[0], count)
+        case.bench.run_each(built, inputs, limits, threads=count, kept=place)
+        yield left_of(whole, _bytes(place / "reached", whole[-1].end), program)
+    shutil.rmtree(place, ignore_errors=True)
+
+
+def _runs(
+    case: Case, own_edges: Sequence[Expected]
+) -> Iterator[tuple[Sequence[ProgramInput], int]]:
+    """Inputs and numbers of threads, those that tell most first."""
+    reference = case.reference
+    every = [*reference.small, *reference.expected, *reference.edges, *own_edges,
+             *reference.without_arguments]  # fmt: skip
+    yield [e.given for e in every], 1
+    quick = [e.given for e in every if e.cpu_s < QUICK_S][:FEW]
+    if quick and (case.is_parallel or case.starts_threads):
+        yield from ((quick, count) for count in SOME_THREADS)
+    many = [given for given, _ in reference.many]
+    yield from ((some, 1) for some in (many[:SOME], many[SOME:]) if some)
+
+
+def _bytes(path: Path, size: int) -> bytes:
+    """What the runs left; nothing where they left no plain file."""
+    known = path.read_bytes()[:size] if path.is_file() and not path.is_symlink() else b""
+    return known.ljust(size, b"\0")

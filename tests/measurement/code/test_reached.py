@@ -1,0 +1,129 @@
+"""What no input reached is not vouched for: branches, comparisons without one, lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from rheostat.measurement.code import verifier
+from rheostat.measurement.code.case import Case, RungOptions
+from rheostat.measurement.code.ladder import Verifier
+from rheostat.measurement.code.program import Program
+from rheostat.measurement.code.program_inputs import InputRange, ProgramInputs
+from rheostat.measurement.code.reached import unreached
+from rheostat.measurement.code.reached_text import marked
+from rheostat.measurement.code.sandbox import Bubblewrap
+from rheostat.measurement.code.toolchain import absent
+
+LACKING = Bubblewrap().why() or absent("gcc", "clang")
+TEXT = """#include <stdio.h>
+#include <stdlib.h>
+int main(int argc, char **argv) {
+  int n = argc > 1 ? atoi(argv[1]) : 100;
+  unsigned s = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
+  if (n < 1) { fprintf(stderr, "n is too small\\n"); return 1; }
+  unsigned *a = malloc(n * sizeof *a);
+  unsigned long sum = 0;
+  if (!a) return 1;
+  for (int i = 0; i < n; i++) { s = s * 1664525u + 1013904223u; a[i] = s >> 4; }
+  if (s == 31) sum = 5;
+SUM
+  printf("%lu\\n", sum);
+  free(a);
+  return 0;
+}
+"""
+SERIAL = "  for (int i = 0; i < n; i++) sum += a[i] % 1000;"
+PRAGMA = "#pragma omp parallel for reduction(+:sum)"
+INPUTS = ProgramInputs({"n": InputRange(1, 300), "s": InputRange(1, 9**6, kind="seed")},
+                       ("{n}", "{s}"))  # fmt: skip
+NEVER = {
+    "no branch": "sum += a[i] % 1000 + (a[i] == 12345678);",
+    "left out": "if (a[i] != 12345678) sum += a[i] % 1000;",
+    "both": "sum += (a[i] == 777u && i) ? 1 : a[i] % 1000;",
+    "skipped": "{ if ((a[i] & 0xfffff) == 0xfffff) continue; sum += a[i] % 1000; }",
+    "case": "switch (a[i]) { case 7:\n sum += 2; break; default: sum += a[i] % 1000; }",
+    "ends well": "{ if (a[i] == 12345678) exit(0); sum += a[i] % 1000; }",
+}
+REACHED = {
+    "clause": f"{PRAGMA} if (n > 100000)\n{SERIAL}",
+    "critical": """#pragma omp parallel
+  {
+    unsigned long mine = 0;
+#pragma omp for nowait
+    for (int i = 0; i < n; i++) mine += a[i] % 1000;
+#pragma omp critical
+    sum += mine;
+  }""",
+    "blocks": f"""{PRAGMA} \\
+  schedule(static)
+  for (int b = 0; b < n; b += 64)
+    for (int i = b; i < (b + 64 < n ? b + 64 : n); i++) sum += a[i] % 1000;""",
+    "tie": """  unsigned top = 0, at = 0;
+  for (int i = 0; i < n; i++)
+    if (a[i] > top || (a[i] == top && (unsigned)i < at)) top = a[i], at = i;
+  sum = top + at;""",
+    "error": f"""  if (n > 1000000) {{ fprintf(stderr, "n is too large\\n"); exit(2); }}
+  unsigned *b = malloc(n * sizeof *b);
+  if (b == NULL || (n > 2000000 && s == 3)) abort();
+  free(b);
+{SERIAL}""",
+}
+
+
+def program(summed: str) -> Program:
+    language = "openmp" if "#pragma" in summed else "serial"
+    return Program({"a.c": TEXT.replace("SUM", summed)}, language, inputs=INPUTS)
+
+
+@pytest.fixture(scope="module")
+def one() -> Iterator[Verifier]:
+    with verifier(program(SERIAL), seed=3, count=2, options=RungOptions()) as made:
+        yield made
+
+
+@pytest.mark.skipif(bool(LACKING), reason=LACKING)
+@pytest.mark.parametrize("name", NEVER)
+def test_what_no_input_decides_is_named_by_its_line(one: Verifier, name: str) -> None:
+    candidate = program(f"  for (int i = 0; i < n; i++) {NEVER[name]}")
+    findings = unreached(Case(candidate, one.reference))
+    assert {f.line for f in findings} <= {12, 13}
+    assert findings
+
+
+@pytest.mark.skipif(bool(LACKING), reason=LACKING)
+@pytest.mark.parametrize("name", REACHED)
+def test_right_programs_are_not_doubted(one: Verifier, name: str) -> None:
+    assert not unreached(Case(program(REACHED[name]), one.reference))
+
+
+@pytest.mark.skipif(bool(LACKING), reason=LACKING)
+def test_a_candidate_that_no_input_reaches_all_of_is_undecided(one: Verifier) -> None:
+    candidate = program(f"  for (int i = 0; i < n; i++) {NEVER['no branch']}")
+    verdict = one.verify(candidate, rungs=("output",))
+    assert verdict.state == "undecided"
+    assert "a.c:12: with the inputs that were tried this is never equal to 12345678" in (
+        verdict.rung("output").reason
+    )
+
+
+def test_comparisons_of_headers_are_not_marked() -> None:
+    code = """define i32 @main() {
+entry:
+  %cmp = icmp ne i32 %x, 5, !dbg !5
+  %other = icmp slt i32 %x, 7, !dbg !8
+  br i1 %cmp, label %a, label %b, !dbg !5
+}
+!5 = !DILocation(line: 3, column: 2, scope: !6)
+!6 = distinct !DISubprogram(name: "f", file: !7)
+!7 = !DIFile(filename: "./a.c", directory: "")
+!8 = !DILocation(line: 9, column: 2, scope: !9)
+!9 = distinct !DISubprogram(name: "g", file: !10)
+!10 = !DIFile(filename: "/usr/include/b.h", directory: "")"""
+    made = marked(code, {"a.c"}, 10)
+    assert [(c.at, c.how, c.constant, c.asks_this) for c in made.comparisons] == [
+        (("a.c", 3, 2), "eq", "5", False)
+    ]
+    assert made.end == 13
+    assert made.text.count("store i8 1") == 2
