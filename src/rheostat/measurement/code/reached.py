@@ -137,6 +137,8 @@ def _marked(case: Case, program: Program) -> tuple[Built, list[Marked]] | None:
             return None
         first = whole[-1].end if whole else 0
         whole.append(marked(made.said.stdout, program.files, first))
+    if not whole[-1].end:  # nothing of the program's own
+        return None
     built = case.bench.build(_linked(program, whole), LINKED)
     return (built, whole) if built.ok else None
 
