@@ -64,6 +64,11 @@ REACHED = {
   for (int i = 0; i < n; i++)
     if (a[i] > top || (a[i] == top && (unsigned)i < at)) top = a[i], at = i;
   sum = top + at;""",
+    "lesser": f"""  unsigned long none = 1ul << 40, least = a[0];
+  none = least < none ? least : none;
+  if (none > sum) sum = none;
+  sum -= none;
+{SERIAL}""",
     "error": f"""  if (n > 1000000) {{ fprintf(stderr, "n is too large\\n"); exit(2); }}
   unsigned *b = malloc(n * sizeof *b);
   if (b == NULL || (n > 2000000 && s == 3)) abort();

@@ -36,11 +36,17 @@ TEXT = BuildKind(
 )  # fmt: skip
 LINKED = BuildKind("reached", "clang", (), "-O1")
 SOME_THREADS = (4, 64, 7, 2, 17)
-FEW, SOME = 6, 64
-"""Inputs that are run with many threads; of many inputs, how many are run at first."""
-TIE = re.compile(r"==.*&&.*[<>]|[<>].*&&.*==")
-"""Of two equal values the one with the lower index: whether there are any hangs on the data, and
-`races` makes them where threads put together what they found."""
+FEW, SOME, MOST_ROW = 6, 64, 400
+"""Inputs that are run with many threads; of many inputs, how many are run at first;
+characters of a line that are read."""
+VALUE = r"[\w.\[\]]+(?:->[\w.\[\]]+)*"
+BY_RULE = re.compile(
+    r"==.*&&.*[<>]|[<>].*&&.*==|"
+    rf"(?P<a>{VALUE})\s*[<>]=?\s*(?P<b>{VALUE})\s*(?:\?\s*(?:(?P=a)\s*:\s*(?P=b)|(?P=b)\s*:\s*(?P=a))|"
+    r"\)\s*(?:(?P=a)\s*=\s*(?P=b)|(?P=b)\s*=\s*(?P=a))\s*;)"
+)
+"""The lower index of two equal values, whose order `races` looks at, the lesser or greater of two:
+whether both ways are taken hangs on the data."""
 WORDS = {"eq": "equal to", "lt": "less than", "gt": "greater than"}
 
 
@@ -83,7 +89,7 @@ def _beyond(case: Case, left: Left) -> list[Finding]:
     for c, missing in left.comparisons:
         row = case.candidate.row(*c.at[:2])
         text, kind = (_plain(row), c.how, missing), (c.how, c.constant, missing)
-        if TIE.search(row) and not c.constant:
+        if BY_RULE.search(row[:MOST_ROW]) and not c.constant:
             continue
         if by_text[text] > 0:
             by_text[text] -= 1
@@ -166,11 +172,13 @@ def _stages(
     built, whole = made
     place = Path(tempfile.mkdtemp(prefix="reached", dir=case.bench.folder))
     give_away(place)
-    for inputs, count in _runs(case, own_edges):
-        limits = case.limits(case.reference.expected[0], count)
-        case.bench.run_each(built, inputs, limits, threads=count, kept=place)
-        yield left_of(whole, _bytes(place / "reached", whole[-1].end), program)
-    shutil.rmtree(place, ignore_errors=True)
+    try:
+        for inputs, count in _runs(case, own_edges):
+            limits = case.limits(case.reference.expected[0], count)
+            case.bench.run_each(built, inputs, limits, threads=count, kept=place)
+            yield left_of(whole, _bytes(place / "reached", whole[-1].end), program)
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
 
 
 def _runs(
