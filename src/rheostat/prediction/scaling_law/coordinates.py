@@ -77,6 +77,19 @@ class Scale:
         return np.nan_to_num(np.repeat(half * ones, widths), nan=1.0)
 
     @property
+    def proportional(self) -> Array:
+        """Slope of what falls in proportion to each knob, (D,); NaN where it is no logarithm.
+
+        >>> Scale.of(np.array([[1.0, -1.0], [np.exp(4.0), 1.0]])).proportional
+        array([-2., nan])
+        """
+        logarithms = [
+            log and names is None for log, names in zip(self.log, self.levels, strict=True)
+        ]
+        widths = [1 if names is None else len(names) for names in self.levels]
+        return np.where(np.repeat(logarithms, widths), -self.reach, np.nan)
+
+    @property
     def numeric(self) -> NDArray[np.bool_]:
         """Which of the D coordinates are numeric."""
         flags = [[True] if levels is None else [False] * len(levels) for levels in self.levels]

@@ -26,6 +26,7 @@ from rheostat.errors import DataError, NotFitted
 from rheostat.prediction.features.encode import joined
 from rheostat.prediction.features.model_columns import is_category, learnable
 from rheostat.prediction.saved_models.from_file import blames_its_file
+from rheostat.prediction.scaling_law import jump
 from rheostat.prediction.scaling_law.coordinates import Array, Basis, Scale, spread_out
 from rheostat.prediction.scaling_law.left_out import inner, widening
 from rheostat.prediction.scaling_law.pooled import Pooled, PooledRuns, fit_pooled
@@ -207,8 +208,20 @@ class LawGP:
             curve = _curve(self.pooled_, w, u)
             middle = curve.mean(axis=1, keepdims=True)
             spread = np.sqrt((k[:, None] * rough.T) ** 2 + self.repeats_[:, None])
-            draws.append(middle + k[:, None] * (curve - middle) + spread * _jumps(u, self.n_draws))
+            drawn = middle + k[:, None] * (curve - middle) + spread * _jumps(u, self.n_draws)
+            draws.append(self._beside_a_jump(u, runs, drawn))
         return np.stack(draws, axis=2)[:, :, back.ravel()]
+
+    def _beside_a_jump(self, unit: Array, runs: PooledRuns | None, drawn: Array) -> Array:
+        """Draws (2, S) half of either side's curve where the application's own runs jump."""
+        if runs is None:
+            return drawn
+        noise, steep = self.repeats_[:, None] / runs.counts, self.scale_.proportional
+        sides = jump.two_sides(unit, runs.units, runs.logs, noise, steep)
+        if sides is None:
+            return drawn
+        normal = np.concatenate([_jumps(unit, self.n_draws), _jumps(unit + 2.0, self.n_draws)])
+        return jump.drawn(sides, self.repeats_, normal[:3])
 
     def _prior(self, pooled: Pooled, key: str | None, context: Array) -> Array:
         """Log weights of the population's components for one application, without its own."""

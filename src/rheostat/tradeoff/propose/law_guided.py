@@ -25,7 +25,7 @@ from rheostat.core.outcome import Array, Outcome
 from rheostat.core.space import Knob, Setting, Space
 from rheostat.errors import DataError
 from rheostat.prediction.scaling_law import LawEnsemble, structures
-from rheostat.prediction.scaling_law.left_out import inner, widening
+from rheostat.prediction.scaling_law.coordinates import Scale
 from rheostat.prediction.scaling_law.structures import role_of
 from rheostat.tradeoff.limits import Limit
 from rheostat.tradeoff.propose.base import Searcher
@@ -39,11 +39,10 @@ from rheostat.tradeoff.propose.lookahead import (
 )
 from rheostat.tradeoff.propose.modelled import Shared
 from rheostat.tradeoff.propose.past_applications import coded, levels, past_jobs
+from rheostat.tradeoff.propose.unmeasured import ROUNDING, spread_out
 
 QUANTITIES = ("runtime_s", "power_w", "energy_j")
 HORIZON = 6
-ROUNDING = 1e-12
-"""Variance of logs below which repeats are equal."""
 ALIKE = 0.01
 """Two caps whose runtime and power differ by less than this, in logs, or by less than noise."""
 DRAWS, ENTRIES = (128, 512), 40_000
@@ -170,11 +169,16 @@ class LawGuided(Searcher):
             at = np.union1d(at, asked)
             logs = self._joint(every, at, self._informed(every))
         rows = np.searchsorted(at, asked)
-        wider, outcome = _widening(self._model, asked), {}
-        for q, factor in zip(("runtime_s", "power_w"), wider.T, strict=True):
-            middle = logs[q][:, rows].mean(axis=0)
-            outcome[q] = np.exp(middle + factor * (logs[q][:, rows] - middle))
-        return Outcome(outcome)
+        drawn = np.stack([logs[q][:, rows] for q in ("runtime_s", "power_w")])
+        scale = Scale.of(*self._coded(every))
+        runtime, power = np.exp(spread_out(self._model, scale, asked, drawn))
+        return Outcome({"runtime_s": runtime, "power_w": power})
+
+    def _coded(self, settings: Sequence[Setting]) -> tuple[Array, list[int]]:
+        """Settings as numbers (n, k), and which knobs are names."""
+        names = levels(self.space)
+        named = [i for i, k in enumerate(self.space.names) if k in names]
+        return np.array([coded(s, names) for s in settings]), named
 
     def recommend(self, objective: str, limit: Limit) -> dict[str, Any]:
         """The setting to run for the least expected regret under one limit.
@@ -229,9 +233,7 @@ class LawGuided(Searcher):
     def _informed(self, settings: Sequence[Setting]) -> LawEnsemble:
         """The model after what was told, in an order that the telling does not change."""
         if self._fresh is None or self._fresh[0] != len(settings):
-            names = levels(self.space)
-            points = np.array([coded(s, names) for s in settings])
-            named = [i for i, k in enumerate(self.space.names) if k in names]
+            points, named = self._coded(settings)
             ways = structures(points, self.space.names, self._jobs, named)
             self._fresh = (len(settings), LawEnsemble(ways, seed=self.seed))
         model, place = self._fresh[1].copy(), {self.key(s): i for i, s in enumerate(settings)}
@@ -325,25 +327,6 @@ class LawGuided(Searcher):
         )
         sampled = self.space.sample(points.random(SAMPLED))
         return list({self.key(s): s for s in sampled}.values())
-
-
-def _widening(model: LawEnsemble, asked: Index) -> Array:
-    """By how much the spread of the laws is too narrow (n, 2) where nothing was measured."""
-    units, known = model.structures[-1].target.units, np.unique(model.measured)
-    wider = np.ones((len(asked), 2))
-    between = ~np.isin(asked, known)
-    if not between.any():
-        return wider
-    places = inner(units[model.measured])
-    scores = np.empty((len(places), 2))
-    for row, place in enumerate(places):
-        drawn = np.stack(model.without(int(place)).draws(DRAWS[0], known))
-        of = drawn[:, :, np.searchsorted(known, model.measured[place])]
-        error = np.array(model.logs[place]) - of.mean(axis=1)
-        scores[row] = error / np.sqrt(of.var(axis=1) + model.noise[place] + ROUNDING)
-    left = units[np.array(model.measured, dtype=np.int64)[places]]
-    wider[between] = widening(units[asked[between]], left, scores)
-    return wider
 
 
 def _noise(cells: Sequence[Array]) -> Array:
