@@ -21,10 +21,13 @@ from rheostat.measurement.code.sandbox import (
     tasks_of,
     workspace,
 )
+from rheostat.measurement.code.system_calls import call_filter
 from rheostat.measurement.code.workbench import BUILDING
 
 WHY = Bubblewrap().why()
 confined = pytest.mark.skipif(bool(WHY), reason=WHY)
+PYTHON = shutil.which("python3", path="/usr/local/bin:/usr/bin")
+needs_python = pytest.mark.skipif(PYTHON is None, reason="no python3 that the sandbox sees")
 TIGHT = SandboxLimits(wall_s=20.0, cpu_s=1.0, address_space_b=2**29, file_b=2**20, processes=20,
                       output_b=2**16)  # fmt: skip
 
@@ -133,6 +136,29 @@ def test_a_compiler_has_so_much_memory_at_most(folder):
                              writable=True)  # fmt: skip
     assert not built.ok
     assert built.max_rss_b < 1.1 * BUILDING.address_space_b
+
+
+@confined
+@needs_python
+def test_all_processes_of_a_run_have_one_limit_of_memory(folder):
+    hold = "python3 -c 'import time; x = bytearray(4 * 10**7); time.sleep({})'"
+    limits = replace(TIGHT, memory_b=90 * 2**20)
+    one = Bubblewrap().run(["bash", "-c", hold.format(0.3)], folder, limits=limits)
+    many = f"for i in 1 2 3; do {hold.format(15)} & done; wait"
+    all_ = Bubblewrap().run(["bash", "-c", many], folder, limits=limits)
+    assert (one.stopped, all_.stopped) == ("", "stopped at 90 MiB of memory of all its processes")
+
+
+@confined
+@needs_python
+@pytest.mark.skipif(not call_filter(), reason="no numbers of system calls for this processor")
+def test_calls_that_lead_out_of_a_sandbox_are_refused(folder):
+    script = (
+        "import ctypes; f = ctypes.CDLL(None, use_errno=True).syscall; "
+        "print([(f(*c), ctypes.get_errno()) for c in ((425, 8, 0), (435, 0, 0), (428, 0, 0))])"
+    )
+    run = shell(folder, f"unshare -U true || echo refused; python3 -c '{script}'")
+    assert run.stdout.splitlines() == ["refused", "[(-1, 38), (-1, 38), (-1, 1)]"]
 
 
 @confined

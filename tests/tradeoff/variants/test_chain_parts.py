@@ -190,6 +190,22 @@ def test_blamed_is_where_a_finding_is_else_what_is_least_certain(findings, blame
     assert p._blamed(sure, VariantResult(False)) == [max(sure, key=p.sites.weights.get)]
 
 
+def test_sums_keep_their_order_where_the_output_is_wrong_and_no_loop_is_blamed() -> None:
+    p = PragmaPlacement("""double f(long n, double *a, double *b) {
+  double sum = 0;
+  for (long i = 0; i < n; i++) sum += a[i] * a[i];
+  for (long i = 0; i < n; i++) b[i] = a[i] / sum;
+  return sum;
+}
+""")
+    at = starts(p)
+    plan = p._first()
+    assert set(plan) == {at[3], at[4]}
+    assert p._repaired(plan, VariantResult(False)) == {at[4]: "static"}
+    assert p._in_another_order(plan, VariantResult(False, findings=((4, "race"),))) == []
+    assert p._in_another_order({at[3]: "static"}, VariantResult(False)) == []
+
+
 def test_a_plan_goes_outward_and_takes_in_the_light_loops() -> None:
     p = PragmaPlacement(CALLED)
     at = starts(p)

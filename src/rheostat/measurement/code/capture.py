@@ -8,18 +8,28 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from rheostat.measurement.code.group_memory import group_memory_b
+
 CHUNK_B, POLL_S = 65536, 0.005
+MEMORY_S = 0.1
+"""Between two looks at how much memory all processes of a run have."""
+FILTER = "{filter}"
+"""In a command: the number of the file that holds a filter of system calls."""
 COUNTED_AT_LEAST = 0.7
 """Share of the CPU time at its limit that is counted at the least: accounting goes by ticks."""
 
 
 @dataclass(frozen=True)
 class SandboxLimits:
-    """What one run may use; ``address_space_b`` 0 for tools that reserve more than they use."""
+    """What one run may use; ``address_space_b`` 0 for tools that reserve more than they use.
+
+    ``memory_b`` is what all processes of the run may have together.
+    """
 
     wall_s: float = 20.0
     cpu_s: float = 20.0
@@ -27,6 +37,7 @@ class SandboxLimits:
     file_b: int = 64 * 2**20
     processes: int = 64
     output_b: int = 2**20
+    memory_b: int = 4 * 2**30
 
 
 @dataclass(frozen=True)
@@ -68,16 +79,19 @@ def captured(
     *,
     user: int | None = None,
     keep_environment: bool = False,
+    call_filter: bytes = b"",
 ) -> SandboxRun:
     """Run a command in a session of its own; a limit that is hit ends the whole session."""
     whose: dict[str, Any] = {} if user is None else {
         "user": user, "group": user, "extra_groups": []}  # fmt: skip
     began = time.perf_counter()
-    process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        start_new_session=True, env=None if keep_environment else {"PATH": os.environ["PATH"]},
-        cwd="/", **whose,
-    )  # fmt: skip
+    with _in_memory(call_filter) as file:
+        process = subprocess.Popen(
+            [str(file) if word == FILTER else word for word in command],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            start_new_session=True, env=None if keep_environment else {"PATH": os.environ["PATH"]},
+            cwd="/", pass_fds=(file,) if call_filter else (), **whose,
+        )  # fmt: skip
     stopped = "interrupted"
     texts: list[bytes] = []
     try:
@@ -93,6 +107,21 @@ def captured(
         stopped = f"stopped after {limits.cpu_s:.3g} s of CPU time"
     out, err = (t.decode("utf-8", "replace") for t in texts)
     return SandboxRun(process.returncode, out, err, seconds, cpu_s, used.ru_maxrss * 1024, stopped)
+
+
+@contextmanager
+def _in_memory(content: bytes) -> Iterator[int]:
+    """The descriptor of a file that lies nowhere; each run reads its own to the end."""
+    if not content:
+        yield -1
+        return
+    file = os.memfd_create("filter")
+    try:
+        os.write(file, content)
+        os.lseek(file, 0, os.SEEK_SET)
+        yield file
+    finally:
+        os.close(file)
 
 
 def _feed(process: subprocess.Popen[bytes], text: str) -> None:
@@ -121,7 +150,9 @@ def _read(
             left = limits.wall_s - (time.perf_counter() - began)
             if left <= 0:
                 stopped = f"stopped after {limits.wall_s:.3g} s"
-            for key, _ in waiting.select(max(left, 0)):
+            ready = waiting.select(min(max(left, 0), MEMORY_S))
+            stopped = stopped or ("" if ready else _takes_too_much(process, limits))
+            for key, _ in ready:
                 piece = os.read(key.fd, CHUNK_B)
                 if not piece:
                     waiting.unregister(key.fileobj)
@@ -131,11 +162,19 @@ def _read(
     return [bytes(t[: limits.output_b]) for t in texts.values()], stopped
 
 
+def _takes_too_much(process: subprocess.Popen[bytes], limits: SandboxLimits) -> str:
+    """Why a run is stopped whose processes have more memory together than all may; or nothing."""
+    much = group_memory_b(process.pid) > limits.memory_b
+    return f"stopped at {limits.memory_b >> 20} MiB of memory of all its processes" * much
+
+
 def _waited(process: subprocess.Popen[bytes], deadline: float, limits: SandboxLimits) -> str:
     """Wait for the end of a process that has closed its output; why it was stopped, if it was."""
     while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
         if time.perf_counter() > deadline:
             return f"stopped after {limits.wall_s:.3g} s"
+        if stopped := _takes_too_much(process, limits):
+            return stopped
         time.sleep(POLL_S)
     return ""
 

@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from rheostat.errors import RheostatError
-from rheostat.measurement.code.capture import SandboxLimits, SandboxRun, captured
+from rheostat.measurement.code.capture import FILTER, SandboxLimits, SandboxRun, captured
+from rheostat.measurement.code.system_calls import call_filter
 
 NOBODY = 65534
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64")
@@ -93,7 +94,13 @@ class Sandbox(ABC):
         others = tasks_of(counted) if counted else 0  # of root's none counts in a namespace
         whole = self.command(limited(command, limits, others), folder, variables,
                              writable=writable, cache=cache)  # fmt: skip
-        return captured(whole, stdin, limits, user=user, keep_environment=self.keeps_environment)
+        return captured(whole, stdin, limits, user=user, keep_environment=self.keeps_environment,
+                        call_filter=self.call_filter)  # fmt: skip
+
+    @property
+    def call_filter(self) -> bytes:
+        """Which calls of the kernel are refused; nothing where the sandbox takes no such filter."""
+        return b""
 
 
 def limited(command: Sequence[str], limits: SandboxLimits, others: int = 0) -> list[str]:
@@ -144,8 +151,14 @@ class Bubblewrap(Sandbox):
         """All but the folder is read-only or absent."""
         bind = "--bind" if writable else "--ro-bind"
         kept = [] if cache is None else ["--bind", str(cache), CACHE]
-        return ["bwrap", *self._walls(environment), bind, str(folder), INSIDE, *kept,
+        filtered = ["--seccomp", FILTER] if self.call_filter else []
+        return ["bwrap", *self._walls(environment), *filtered, bind, str(folder), INSIDE, *kept,
                 "--chdir", INSIDE, "--", *WAITING, *command]  # fmt: skip
+
+    @property
+    def call_filter(self) -> bytes:
+        """No new namespaces, mounts, or memory of other processes."""
+        return call_filter()
 
     def _walls(self, environment: Mapping[str, str]) -> Iterator[str]:
         yield from ("--unshare-all", "--die-with-parent", "--new-session", "--clearenv")

@@ -135,12 +135,26 @@ class PragmaPlacement:
 
     def _repaired(self, plan: Placement, trial: VariantResult) -> Placement:
         loops = {x.start: x for x in self.sites.loops}
-        blamed = self._blamed(plan, trial)
+        sums = self._in_another_order(plan, trial)
+        blamed = sums or self._blamed(plan, trial)
         for start in blamed:
-            self._refused.add((start, plan[start]))
+            options = self.sites.options(loops[start]) if sums else [plan[start]]
+            self._refused |= {(start, option) for option in options}
         rest = {s: o for s, o in plan.items() if s not in blamed}
         again = self._chosen([loops[s] for s in blamed])
         return self._settled(dict(sorted((rest | again).items())))
+
+    def _in_another_order(self, plan: Placement, trial: VariantResult) -> list[int]:
+        """Loops whose sums are taken in another order, where no finding points at a loop.
+
+        Where later steps enlarge the rounding, as of columns that are nearly dependent, the other
+        loops may be right without them.
+        """
+        spans = self._lines(plan).values()
+        if any(a <= line <= b for a, b in spans for line, _ in trial.findings):
+            return []
+        sums = [s for s in plan if {"+", "*"} & set(self.sites.by_start[s].reductions.values())]
+        return sums if len(sums) < len(plan) else []
 
     def _blamed(self, plan: Placement, trial: VariantResult) -> list[int]:
         """Loops that a finding points at, else the least certain, else the heaviest."""
