@@ -278,6 +278,7 @@ def test_minutes_in_brackets_are_minutes_in_any_language(csv):
     columns = {"nodes": "Knoten", "runtime_s": "Laufzeit (min)", "power_w": "Leistung (kW)",
                "energy_j": "Energie (kWh)"}  # fmt: skip
     jobs = read_runs(csv(GERMAN), columns=columns)
+    assert read_runs(csv(GERMAN)).frame.select(jobs.columns).equals(jobs.frame)
     assert jobs.frame["runtime_s"].to_list() == [3630.0, 1890.0]
     assert jobs.frame["energy_j"].to_list() == pytest.approx([1451880.0, 1512000.0])
     assert "is the unit of one of them another" not in str(jobs.notes)
@@ -290,7 +291,7 @@ def test_energy_that_is_not_power_times_runtime_is_noted(csv):
 
 def test_a_table_of_another_language_is_told_how_to_name_its_columns(csv):
     with pytest.raises(DataError, match=r"--column runtime_s=THEIRS.*in Python"):
-        read_runs(csv(GERMAN))
+        read_runs(csv("Csomópontok;Futásidő (min)\n1;60,5\n2;31,5\n"))
     with pytest.raises(DataError, match="iconv -f cp1252 -t utf-8"):
         read_runs(csv("Länge;Zeit\n1;2\n".encode("cp1252")))
 
@@ -411,7 +412,27 @@ def test_ends_in_a_language_that_is_not_known_are_no_failures(tmp_path):
     file.write_text("nodes;runtime_s;state\n1;10;lokið\n2;6;lokið\n4;5;FAILED\n")
     runs = read(file, "runs")
     assert runs.frame["censored"].to_list() == [None, None, True]
-    assert any("'lokið' is no end that is known" in n.message for n in runs.notes)
+    assert any("state 'lokið' 2 x: no end that is known" in n.message for n in runs.notes)
+
+
+def test_an_exit_status_in_words_is_the_end_of_a_job(tmp_path):
+    file = tmp_path / "jobs.csv"
+    file.write_text("Local Job ID,Nodes,Exit Status,Wall Time (Hours),Submit Time (Timestamp)\n"
+                    "1,2,COMPLETED,1.5,1788003334\n2,2,FAILED,0.1,1788003363\n")  # fmt: skip
+    runs = read(file, "runs").frame
+    assert runs["state"].to_list() == ["COMPLETED", "FAILED"]
+    assert runs["censored"].to_list() == [False, True]
+    assert runs["submit_s"].to_list() == [1788003334.0, 1788003363.0]
+
+
+def test_headers_of_other_languages_are_quantities(tmp_path):
+    file = tmp_path / "runs.csv"
+    file.write_text("ノード数,実行時間,消費電力量(kWh),終了状態\n1,02:00:09,0.76,正常終了\n"
+                    "2,01:00:00,0.75,異常終了\n")  # fmt: skip
+    runs = read(file, "runs").frame
+    assert runs["runtime_s"].to_list() == [7209.0, 3600.0]
+    assert runs["energy_j"].to_list() == pytest.approx([0.76 * 3.6e6, 0.75 * 3.6e6])
+    assert runs["censored"].to_list() == [False, True]
 
 
 def test_words_for_ends_in_other_languages_and_runs_that_were_cut_short(tmp_path):
@@ -537,3 +558,11 @@ def test_a_time_asked_for_is_not_taken_for_the_run_time_that_start_and_end_tell(
     assert jobs.frame["runtime_s"].to_list() == [60.0] * 6
     assert jobs.frame["censored"].to_list() == [i == 3 for i in range(6)]
     assert "2 times end_s less start_s in the median row" in str(jobs.notes)
+
+
+def test_the_word_none_is_a_setting_among_words_and_nothing_among_numbers(tmp_path):
+    file = tmp_path / "runs.csv"
+    file.write_text("solver,size,runtime_s\nnone,none,3\njacobi,4,2\nNone,8,5\n")
+    runs = read(file, "runs").frame
+    assert runs["solver"].to_list() == ["none", "jacobi", None]
+    assert runs["size"].to_list() == [None, 4, 8]

@@ -183,6 +183,7 @@ def odd_repeats(runs: JobTable, knobs: Sequence[str]) -> list[tuple[str, float, 
 
     Of three runs or more, one that took three times as long as the others in the middle, or a
     third, where those agree within a half: something else ran beside it, or it did not do the work.
+    Runs that are known not to have ended well count as such already.
 
     >>> from rheostat import table
     >>> odd_repeats(table({"nodes": [1] * 4, "runtime_s": [2.0, 2.1, 18.0, 2.0]}), ["nodes"])
@@ -191,7 +192,10 @@ def odd_repeats(runs: JobTable, knobs: Sequence[str]) -> list[tuple[str, float, 
     odd_runs: list[tuple[str, float, float]] = []
     if not {"runtime_s", *knobs} <= set(runs.columns) or differing(runs, knobs):
         return odd_runs
-    for setting, group in runs.frame.group_by(list(knobs), maintain_order=True):
+    ended = runs.frame
+    if "censored" in runs.columns:
+        ended = ended.filter(~pl.col("censored").fill_null(value=False))
+    for setting, group in ended.group_by(list(knobs), maintain_order=True):
         times = np.sort(group["runtime_s"].drop_nulls().to_numpy())
         if len(times) < FEWEST_REPEATS or times[0] <= 0:
             continue

@@ -35,6 +35,8 @@ PLAIN = re.compile(r"[-+]?\d+([.,]\d+)?")
 END = "\x03"
 """A line put behind the last one: where it is no row of its own, a quote was never closed."""
 EMPTY = ("", "nan", "na", "n/a", "null", "none", "-")
+NO = "none"
+"""A word like others in a column of words (no preconditioner), nothing in one of numbers."""
 
 
 def read_delimited(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFrame, list[Note]]:
@@ -196,6 +198,8 @@ def _typed(cells: Sequence[str]) -> tuple[pl.Series, list[int]]:
         allowed = 0 if dtype == pl.Int64 else 0.1 * there
         if there and len(bad) <= allowed:
             return number, bad.to_list()
+    if there and (pl.Series(cells, dtype=pl.String).str.strip_chars() == NO).any():
+        text = pl.Series([NO if c.strip() == NO else t for c, t in zip(cells, text, strict=True)])
     low = text.str.to_lowercase()
     if there and low.drop_nulls().is_in(["true", "false"]).all():
         return low == "true", []

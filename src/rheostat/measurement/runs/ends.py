@@ -6,9 +6,10 @@ import polars as pl
 
 from rheostat.core.jobs import Note
 from rheostat.measurement.checks import ROW, note_rows
+from rheostat.measurement.runs.languages import FINISHED, UNFINISHED
 
 SUCCESS = ("0", "0:0", "0.0", "TRUE")
-UNSAID = "is no end that is known: whether those runs completed is not known, write COMPLETED"
+UNSAID = "no end that is known: whether those runs completed is not known, write COMPLETED"
 CUT_SHORT = (
     "{} is no end that is known, and those runs are the shortest by far: count as unfinished "
     "(write COMPLETED if they ended well)"
@@ -17,27 +18,6 @@ PERHAPS = (
     "{0} {1!r}: far shorter than every other run; if that is how they ended, say so: --column "
     'state={2}, or in --map [columns] state = "{0}"'
 )
-FINISHED = ("COMPLETED", "COMPLETE", "CD", "OK", "PASS", "PASSED", "DONE", "SUCCESS", "SUCCESSFUL",
-            "SUCCEEDED", "FINISHED", "ENDED",
-            "FERTIG", "BEENDET", "ABGESCHLOSSEN", "ERFOLGREICH", "ERFOLG", "VOLLSTANDIG",
-            "TERMINE", "TERMINEE", "FINI", "FINIE", "REUSSI", "REUSSIE", "SUCCES", "ACHEVE",
-            "ACHEVEE", "TERMINADO", "TERMINADA", "COMPLETADO", "COMPLETADA", "FINALIZADO",
-            "FINALIZADA", "EXITO", "EXITOSO", "EXITOSA", "CORRECTO",
-            "COMPLETATO", "COMPLETATA", "TERMINATO", "TERMINATA", "FINITO", "FINITA", "RIUSCITO",
-            "RIUSCITA", "SUCCESSO",
-            "VOLTOOID", "KLAAR", "GEREED", "GESLAAGD", "AFGEROND")  # fmt: skip
-"""In English, German, French, Spanish, Italian and Dutch, without accents."""
-UNFINISHED = ("FAILED", "FAIL", "ERROR", "CANCELLED", "CANCELED", "KILLED", "ABORTED", "TIMEOUT",
-              "NODE_FAIL", "OUT_OF_MEMORY", "OOM", "PREEMPTED", "BOOT_FAIL", "DEADLINE", "CRASHED",
-              "CRASH", "F", "CA", "TO", "NF", "RUNNING", "PENDING", "FALSE", "0", "1", "EXIT",
-              "ABGEBROCHEN", "ABBRUCH", "FEHLER", "FEHLGESCHLAGEN", "FEHLERHAFT", "GESCHEITERT",
-              "ZEITUBERSCHREITUNG", "UNVOLLSTANDIG",
-              "ECHEC", "ECHOUE", "ECHOUEE", "ERREUR", "ANNULE", "ANNULEE", "INTERROMPU",
-              "INTERROMPUE", "ABANDONNE", "ARRETE", "INCOMPLET",
-              "FALLIDO", "FALLIDA", "FALLO", "CANCELADO", "CANCELADA", "INTERRUMPIDO",
-              "INTERRUMPIDA", "ABORTADO", "INCOMPLETO",
-              "FALLITO", "FALLITA", "ERRORE", "ANNULLATO", "ANNULLATA", "INTERROTTO", "INTERROTTA",
-              "MISLUKT", "FOUT", "GEANNULEERD", "AFGEBROKEN", "ONDERBROKEN")  # fmt: skip
 ENDS = ("result", "status", "job_status")
 """Columns that may say how a run ended where its state says something else."""
 MINORITY, SHORT = 0.2, 0.2
@@ -58,6 +38,8 @@ def with_ends(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
         return table, []
     if not {"state", "exit_code"} & set(table.columns):
         return table, _perhaps_ends(table)
+    if "state" not in table.columns and _in_words(table["exit_code"]):
+        table = table.with_columns(state="exit_code")
     by = "state" if "state" in table.columns else "exit_code"
     ended = _plain(by)
     known = FINISHED if by == "state" else SUCCESS
@@ -71,6 +53,15 @@ def with_ends(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
     return table, [
         note_rows(f"did not end well by its {by}: counts as unfinished", rows)
     ] if rows else []
+
+
+def _in_words(ends: pl.Series) -> bool:
+    """Whether exit codes are words of a state, as in exports of XDMoD.
+
+    >>> _in_words(pl.Series(["COMPLETED", "FAILED"])), _in_words(pl.Series(["0:0", "9", None]))
+    (True, False)
+    """
+    return ends.dtype == pl.String and not ends.str.contains(r"^\s*-?[\d.:]+\s*$").any()
 
 
 def _said_elsewhere(table: pl.DataFrame) -> str | None:
@@ -108,8 +99,9 @@ def _in_no_list(table: pl.DataFrame, strange: pl.DataFrame) -> tuple[pl.DataFram
     notes = [note_rows(CUT_SHORT.format(said), cut[ROW].to_list())] if cut.height else []
     rest = strange.filter(~pl.col("state").is_in(short))
     if rest.height:
-        word = rest["state"].value_counts(sort=True)["state"][0]
-        notes.append(note_rows(f"state {word!r} {UNSAID}", rest[ROW].to_list()))
+        counts = rest["state"].value_counts(sort=True).head(5).rows()
+        words = ", ".join(f"{word!r} {count:,} x" for word, count in counts)
+        notes.append(note_rows(f"state {words}: {UNSAID}", rest[ROW].to_list()))
     return table.with_columns(censored=pl.when(bad).then(pl.lit(value=True))), notes
 
 

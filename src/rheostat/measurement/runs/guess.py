@@ -15,13 +15,15 @@ import polars as pl
 from rheostat.core.jobs import Moment, Note
 from rheostat.core.vocabulary import VOCABULARY
 from rheostat.measurement.counters.rates import COUNTERS
+from rheostat.measurement.runs import languages
 from rheostat.measurement.runs.header_units import either_prefix, split_unit
 
 # our name: patterns of theirs without the unit suffix, best first
 NAMES: tuple[tuple[str, str], ...] = (
     ("runtime_s", r"(ru_)?wall(_?time|_?clock(_time)?)?|run_?time|elapsed(_?time|_?raw)?|duration"
                   r"|walltime_sec|resources_used_walltime"),
-    ("runtime_s", r"(exec(ution)?_?|total_?|solve_?)?time|time_(per_epoch|to_solution)|makespan"),
+    ("runtime_s", r"(exec(ution)?_?|total_?|solve_?)?time|time_(per_epoch|to_solution)|makespan"
+                  r"|sec(ond)?s"),
     ("cap_w", r"(\w+_)?(power_?)?p?cap|(\w+_)?power_?limit|cap_per_gpu"),
     ("power_w", r"(total_|average_|avg_|mean_)?power(_mean|_avg|_total|_draw|_consumption)?|watts"),
     ("energy_j", r"(total_|consumed_?)?energy(_total|_used|_consumed|_consumption|_?raw)?|joules"),
@@ -42,14 +44,15 @@ NAMES: tuple[tuple[str, str], ...] = (
     ("batch_size", r"(batch|batch_?size|bs)"),
     ("app", r"(app|application|job_?name|name|bench|benchmark|workload|code|kernel|program)"),
     ("wait_s", r"(wait|wait(ing)?_time|queue(d|ing)?_time|queue_wait)"),
-    ("job_id", r"(job|job_?id|run_?id|jobid|job_?id_?raw|job_?number)"),
+    ("job_id", r"(job|(local_)?job_?id|run_?id|jobid|job_?id_?raw|job_?number)"),
     ("user", r"(user|user_?id|user_?name|owner)"),
     ("account", r"(account|account_name|project)"),
     ("partition", r"(partition|queue|queue_?name|qname)"), ("qos", r"(qos)"),
-    ("submit_s", r"(submit|(t_|time_)?submit(_?time|_at|_ts|_timestamp)?|submission(_?time)?|"
+    ("submit_s", r"(submit|(t_|time_)?submit(_?time)?(_at|_ts|_timestamp)?|submission(_?time)?|"
                  r"submitted(_at)?|qtime|qsub_time)"),
-    ("start_s", r"(t_|time_)?start(_?time|_at|_ts|_timestamp)?|started(_at)?|t_run|begin(_?time)?"),
-    ("end_s", r"(t_|time_)?end(_?time|_at|_ts|_timestamp)?|ended(_at)?|(time_)?finish(_?time)?|"
+    ("start_s", r"(t_|time_)?start(_?time)?(_at|_ts|_timestamp)?|started(_at)?|t_run|"
+                r"begin(_?time)?"),
+    ("end_s", r"(t_|time_)?end(_?time)?(_at|_ts|_timestamp)?|ended(_at)?|(time_)?finish(_?time)?|"
               r"finished(_at)?|t_cleanup"),
     ("time_limit_s", r"(time|wall)_?limit|(wall_?(time|clock)|time|run_?time)"
                      r"_(req(uest(ed)?)?|limit)|resource_list_walltime"
@@ -97,7 +100,7 @@ def guess_name(source: str) -> str | None:
         return plain
     words = re.sub(r"\W+", "_", stem.lower()).strip("_")
     words = re.sub(r"_+", "_", words)
-    for ours, pattern in NAMES:
+    for ours, pattern in (*NAMES, *languages.NAMES):
         if re.fullmatch(pattern, words) and (not suffix or ours.endswith(suffix)):
             return ours
     return None

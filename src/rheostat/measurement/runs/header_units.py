@@ -49,7 +49,9 @@ BRACKETS = re.compile(r"(.+?)[ _]*[(\[]\s*(\w+)\s*[)\]]")
 SAID = re.compile(r"(.+?)(?:[ _]in[ _]|\s*/\s*)(\w+)")
 ENDED = re.compile(r"(.+)([ _.])([^\W_]+)")
 JOINED = re.compile(rf"(.*?[a-z0-9])({'|'.join(_capitals())})")
-TIMES = re.compile(r"wall|time|elapsed|duration|limit|wait")
+TIMES = re.compile(
+    r"wall|time|elapsed|duration|limit|wait|zeit|dur[eé]e|dura[cçt]|tempo|tiempo|czas|時間"
+)
 AMOUNTS = re.compile(rf"power|energy|consum|freq|clock|cap|mem|{TIMES.pattern}", re.IGNORECASE)
 
 

@@ -32,12 +32,12 @@ def one_job_each(rows: Sequence[Run]) -> tuple[list[dict[str, Any]], list[Note]]
     >>> [(r["job_id"], r["nodes"], r["runtime_s"], r["gpus"]) for r in joined], notes[0].count
     ([('7', 3, 60.0, None)], 1)
     """
-    parts: dict[tuple[Any, str], list[Run]] = {}
+    parts: dict[tuple[Any, str, int], list[Run]] = {}
     for row in rows:
         match = COMPONENT.fullmatch(row["job_id"])
-        key = match.group(1) if match else row["job_id"]
-        parts.setdefault((row["cluster"], key), []).append(row)
-    jobs = [_job(key, each) for (_, key), each in parts.items()]
+        key, of = (match.group(1), -1) if match else (row["job_id"], row[ROW])
+        parts.setdefault((row["cluster"], key, of), []).append(row)
+    jobs = [_job(key, each) for (_, key, _), each in parts.items()]
     added = sorted(part[ROW] for each in parts.values() for part in each[1:])
     return jobs, [note_rows(ONE_JOB, added, dropped=True)] if added else []
 

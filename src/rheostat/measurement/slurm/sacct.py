@@ -26,6 +26,7 @@ from rheostat.measurement.job_logs.node_sharing import SHARED, shared_nodes
 from rheostat.measurement.lines import Records
 from rheostat.measurement.slurm import spelling as slurm
 from rheostat.measurement.slurm.components import one_job_each
+from rheostat.measurement.slurm.latest_runs import REQUEUED, latest_runs
 from rheostat.measurement.slurm.sacct_clock import (
     CLOCK,
     DERIVED,
@@ -56,7 +57,6 @@ from rheostat.measurement.slurm.sacct_lines import (
     times_runs,
 )
 
-TWICE = "the job is there already (requeued, or listed twice): its latest run stands"
 ROUGH = 0.01
 FIRST_NODE = (
     "energy_j: only the batch step of a job on several nodes has joules, those of its first node: "
@@ -65,9 +65,6 @@ FIRST_NODE = (
 CLUSTER = Column("cluster", "", Moment.SUBMIT, "cluster of the job")
 NODE_LIST = Column(
     "node_list", "", Moment.START, "names of the nodes received, as Slurm folds them"
-)
-REQUEUED = Column(
-    "requeued_node_hours", "node_h", Moment.END, "node-hours of the job's earlier runs"
 )
 RAW = Column("job_id_raw", "", Moment.START, "Slurm's number: tasks of an array have their own")
 ARM = Column("trial_arm", "", Moment.SUBMIT, "drawn to run as advised, or as asked")
@@ -208,7 +205,7 @@ def _rounding(run: JobRun) -> float:
 
 def sacct_table(rows: list[dict[str, Any]], notes: list[Note]) -> JobTable:
     """The table from one mapping per job; shared with the JSON reader."""
-    rows, twice = _latest(_with_trial(rows))
+    rows, twice = latest_runs(_with_trial(rows))
     rows, joined = one_job_each(rows)
     rows = [finish(row) for row in rows] if joined else rows
     types = {k: v for k, v in TYPES.items() if k in rows[0]}
@@ -251,38 +248,6 @@ def with_company(jobs: JobTable) -> JobTable:
     said = f"energy_j: {both:,} jobs shared a node (column shared): {TOGETHER}"
     marked = jobs.with_columns([SHARED], shared=shared)
     return marked.noted(Note(said, (), both)) if both else marked
-
-
-def _latest(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[Note]]:
-    """The latest run of each job of a cluster with the hours of those before, and a note."""
-    runs: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for row in rows:
-        runs.setdefault((row["cluster"], row["job_id"]), []).append(row)
-    ordered = [sorted(reversed(each), key=_recency) for each in runs.values()]
-    latest = sorted((each[-1] for each in ordered), key=lambda run: run[ROW])
-    gone = sorted(run[ROW] for each in ordered for run in each[:-1])
-    hours = {each[-1][ROW]: used for each in ordered if (used := _hours_before(each))}
-    if hours:
-        latest = [{**run, REQUEUED.name: hours.get(run[ROW], 0.0)} for run in latest]
-    return latest, [note_rows(TWICE, gone, dropped=True)] if gone else []
-
-
-def _hours_before(runs: Sequence[Mapping[str, Any]]) -> float:
-    """Node-hours of all runs but the last; one that two exports hold has one start.
-
-    >>> run = {"start_s": 1.7e9, "runtime_s": 1800.0, "nodes": 2, "nodes_alloc": 2}
-    >>> _hours_before([run, run, {**run, "start_s": 1.8e9}])
-    1.0
-    """
-    used = {run["start_s"]: (run["nodes_alloc"] or run["nodes"] or 0) * (run["runtime_s"] or 0.0)
-            for run in runs if run["start_s"]}  # fmt: skip
-    used.pop(runs[-1]["start_s"], None)
-    return sum(used.values()) / 3600.0
-
-
-def _recency(row: Mapping[str, Any]) -> tuple[float, ...]:
-    """Of two runs of a job the later one has more; so has the later export of a running job."""
-    return tuple(row[name] or 0.0 for name in ("submit_s", "start_s", "runtime_s"))
 
 
 def finish(job: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,66 @@
+"""What sites write that do not write English: how a run ended, and names of columns."""
+
+# ruff: noqa: RUF001 - letters of other alphabets look like Latin ones
+
+from __future__ import annotations
+
+FINISHED = (
+    "COMPLETED", "COMPLETE", "CD", "OK", "PASS", "PASSED", "DONE", "SUCCESS", "SUCCESSFUL",
+    "SUCCEEDED", "FINISHED", "ENDED",
+    "FERTIG", "BEENDET", "ABGESCHLOSSEN", "ERFOLGREICH", "ERFOLG", "VOLLSTANDIG",
+    "TERMINE", "TERMINEE", "FINI", "FINIE", "REUSSI", "REUSSIE", "SUCCES", "ACHEVE", "ACHEVEE",
+    "TERMINADO", "TERMINADA", "COMPLETADO", "COMPLETADA", "FINALIZADO", "FINALIZADA", "EXITO",
+    "EXITOSO", "EXITOSA", "CORRECTO",
+    "CONCLUIDO", "CONCLUIDA", "COMPLETO", "COMPLETA", "SUCESSO",
+    "COMPLETATO", "COMPLETATA", "TERMINATO", "TERMINATA", "FINITO", "FINITA", "RIUSCITO",
+    "RIUSCITA", "SUCCESSO",
+    "VOLTOOID", "KLAAR", "GEREED", "GESLAAGD", "AFGEROND",
+    "SLUTFORD", "AVSLUTAD", "KLAR", "FULLFØRT", "FERDIG", "FÆRDIG", "VALMIS",
+    "ZAKONCZONE", "ZAKONCZONY", "UKONCZONE", "UKONCZONY", "DOKONCENO", "HOTOVO",
+    "ЗАВЕРШЕНО", "ЗАВЕРШЕНА", "УСПЕШНО", "ГОТОВО",
+    "正常終了", "終了", "完了", "成功", "完成", "正常结束", "已完成",
+)  # fmt: skip
+"""Words for a good end, in capitals without accents."""
+UNFINISHED = (
+    "FAILED", "FAIL", "ERROR", "CANCELLED", "CANCELED", "KILLED", "ABORTED", "TIMEOUT",
+    "NODE_FAIL", "OUT_OF_MEMORY", "OOM", "PREEMPTED", "BOOT_FAIL", "DEADLINE", "CRASHED", "CRASH",
+    "F", "CA", "TO", "NF", "RUNNING", "PENDING", "FALSE", "0", "1", "EXIT",
+    "ABGEBROCHEN", "ABBRUCH", "FEHLER", "FEHLGESCHLAGEN", "FEHLERHAFT", "GESCHEITERT",
+    "ZEITUBERSCHREITUNG", "UNVOLLSTANDIG",
+    "ECHEC", "ECHOUE", "ECHOUEE", "ERREUR", "ANNULE", "ANNULEE", "INTERROMPU", "INTERROMPUE",
+    "ABANDONNE", "ARRETE", "INCOMPLET",
+    "FALLIDO", "FALLIDA", "FALLO", "CANCELADO", "CANCELADA", "INTERRUMPIDO", "INTERRUMPIDA",
+    "ABORTADO", "INCOMPLETO",
+    "FALHOU", "FALHA", "ERRO", "INTERROMPIDO", "INTERROMPIDA", "ABORTADA", "EXPIRADO",
+    "FALLITO", "FALLITA", "ERRORE", "ANNULLATO", "ANNULLATA", "INTERROTTO", "INTERROTTA",
+    "MISLUKT", "FOUT", "GEANNULEERD", "AFGEBROKEN", "ONDERBROKEN",
+    "MISSLYCKADES", "MISSLYCKAD", "AVBRUTEN", "AVBRUTT", "AFBRUDT", "FEIL", "FEJL", "VIRHE",
+    "BŁAD", "NIEUDANE", "ANULOWANE", "ANULOWANY", "PRZERWANE", "PRZERWANY", "CHYBA", "ZRUSENO",
+    "ОШИБКА", "ОТМЕНЕНО", "ОТМЕНЕНА", "ПРЕРВАНО", "СБОИ",
+    "異常終了", "失敗", "中止", "中断", "強制終了", "取消", "失败", "错误", "超时", "已取消",
+)  # fmt: skip
+"""Words for another end, in capitals without accents."""
+
+NAMES: tuple[tuple[str, str], ...] = (
+    ("runtime_s", r"tempo_(de_)?execu[cç][aã]o|tiempo_(de_)?ejecuci[oó]n|tempo_di_esecuzione"
+                  r"|temps_(d_)?ex[eé]cution|dur[eé]e|duraci[oó]n|dura[cç][aã]o|durata|laufzeit"
+                  r"|czas_(wykonania|trwania)|実行時間|経過時間|运行时间"),
+    ("power_w", r"leistung|puissance|potencia|pot[eê]ncia|potenza|moc|電力|消費電力|功率"),
+    ("energy_j", r"energie(verbrauch)?|[eé]nergie|energ[ií]a|消費電力量|能耗"),
+    ("nodes", r"knoten(zahl)?|n(oe|œ)uds|nodos|n[oó]s|nodi|w[eę]z[lł]y|ノード数|节点数"),
+    ("cores", r"kerne|c(oe|œ)urs|n[uú]cleos|rdzenie|コア数"),
+    ("app", r"anwendung|aplica(tivo|[cç][aã]o|ci[oó]n)|applicazione|aplikacja|应用"
+            r"|アプリケーション"),
+    ("user", r"benutzer|utilisateur|usu[aá]rio|utente|u[zż]ytkownik|ユーザ(ー)?|用户"),
+    ("partition", r"warteschlange|file_d_attente|fila|cola|coda|kolejka|キュー|队列"),
+    ("job_id", r"id_(tarefa|trabajo|travail|t[aâ]che|lavoro)|auftrag(snummer)?|ジョブ(番号|id)"),
+    ("account", r"projekt|projet|proyecto|projeto|progetto|課題"),
+    ("submit_s", r"(data|hora)_(de_)?submiss[aã]o|fecha_(de_)?env[ií]o|date_(de_)?soumission"
+                 r"|eingereicht|投入時刻|提交时间"),
+    ("start_s", r"(data|hora)_(de_)?in[ií]cio|fecha_(de_)?inicio|(date_)?(de_)?d[eé]but|beginn"
+                r"|startzeit|data_inizio|開始時刻|开始时间"),
+    ("end_s", r"(data|hora)_(de_)?(fim|t[eé]rmino)|fecha_(de_)?fin|date_(de_)?fin|ende|endzeit"
+              r"|data_fine|終了時刻|结束时间"),
+    ("state", r"situa[cç][aã]o|終了状態|状態|状态"),
+)  # fmt: skip
+"""As `guess.NAMES`, in the languages of sites."""
