@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from rheostat.cli import run
+from rheostat.cli import _open_streams, run
 
 RUNS = "app,nodes,runtime_s,power_w\na,1,100,200\na,2,60,400\na,4,40,800\n"
 
@@ -39,6 +40,18 @@ def test_a_value_that_a_file_set_is_blamed_on_the_file(here, capsys) -> None:
 def test_an_odd_value_is_named(here, capsys, words, said) -> None:
     assert run(["front", "runs.csv", *words]) == 1
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("encoding", "written"), [
+    ("ascii", b"5 \\xb1 1 \\u65e5"), ("iso-8859-1", b"5 \xb1 1 \\u65e5"),
+    ("utf-8", "5 \xb1 1 \u65e5".encode()),
+])  # fmt: skip
+def test_letters_that_a_terminal_lacks_are_written_as_escapes(monkeypatch, encoding, written):
+    got = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(got, encoding=encoding))
+    _open_streams()
+    print("5 \xb1 1 \u65e5", end="", flush=True)
+    assert got.getvalue() == written
 
 
 CASES: dict[str, tuple[str, list[str], str]] = {

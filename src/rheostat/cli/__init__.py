@@ -14,6 +14,7 @@ import signal
 import sys
 import warnings
 from collections.abc import Sequence
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -41,10 +42,15 @@ _code: list[int] = []
 
 
 def _open_streams() -> None:
-    """A stream that is closed (``>&-``) goes nowhere: the next file would get its number."""
+    """A stream that is closed (``>&-``) goes nowhere: the next file would get its number.
+
+    Letters that the terminal's encoding lacks are written as escapes, as Python does on stderr.
+    """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115
+    if isinstance(sys.stdout, TextIOWrapper) and not sys.stdout.encoding.lower().startswith("utf"):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _keep_to_one_line() -> None:
