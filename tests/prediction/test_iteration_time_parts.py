@@ -18,6 +18,7 @@ from rheostat.prediction.iteration_time.clients import ClientForecasts, ClientGr
 from rheostat.prediction.iteration_time.cycles import CycleBank
 from rheostat.prediction.iteration_time.endings import NeighbourEndings
 from rheostat.prediction.iteration_time.forecast import HORIZON, NOTHING, Neighbour, Surroundings
+from rheostat.prediction.iteration_time.hand_over import HandOver
 from rheostat.prediction.iteration_time.interval import AdaptiveIntervals
 from rheostat.prediction.iteration_time.iteration_model import IterationModel
 from rheostat.prediction.iteration_time.noise_floor import _around, noise_floor, regimes
@@ -507,3 +508,53 @@ def test_a_server_holds_4096_forecasts_and_fifty_million_records():
     assert service.report(1, [1.0, 1.0]) == 0  # two, and the place of the report
     with pytest.raises(DataError, match="50,000,000 are here"):
         service.report(1, [])
+
+
+def test_applications_are_handed_over_together_and_each_once():
+    service = ClientForecasts({1: "a", 2: "b"}, most_error=0.01)
+    for k in range(80):  # a takes 1 s an iteration, b 2 s
+        service.report(1, [1.0])
+        if k % 2:
+            service.report(2, [2.0])
+    assert service.hand_over(1) == []  # b has not said yet that it may
+    assert service.hand_over(2) == pytest.approx([2.0] * 15)  # as long as 30 of a, the shorter wish
+    assert service.until_s == pytest.approx(80.0 + 30.0)
+    assert service.hand_over(1) == pytest.approx([1.0] * 30)
+    assert service.hand_over(1) == service.hand_over(2) == []  # these are under way
+    service.report(1, [1.0])
+    service.report(2, [2.0])
+    assert service.hand_over(1) == []  # simulation has begun anew
+
+
+def test_from_five_to_fourteen_iterations_are_simulated_between_windows():
+    control, stretches, run = HandOver(0.01), [], 0
+    for _ in range(5000):
+        if steps := control.window(np.ones(30)):
+            control.forecast(np.ones(steps))
+            stretches.append(run)
+            run = 0
+        else:
+            control.simulated(np.ones(30), 1.0)
+            run += 1
+    assert set(stretches[1:]) == set(range(5, 15))
+    assert stretches[0] == 12  # eight errors of the shortest window
+
+
+def test_intervals_hold_nine_of_ten_where_nothing_else_is_asked_for():
+    draw, intervals = np.random.default_rng(0), AdaptiveIntervals(1)
+    held = []
+    for z in draw.standard_normal(3000):
+        low, high = intervals.answered(np.zeros(1), 1.0)
+        held.append(low[0] <= z <= high[0])
+        intervals.observe(float(z))
+    assert np.mean(held[100:]) == pytest.approx(0.9, abs=0.01)
+
+
+def test_without_telemetry_there_are_no_numbers_about_ports():
+    assert (Surroundings().ports.shape, Surroundings().neighbours) == ((0,), ())
+
+
+def test_the_floor_of_noise_alone_takes_all_others_of_the_regime():
+    times = np.exp(0.1 * np.random.default_rng(3).standard_normal(40))
+    others = [np.median(np.delete(np.log(times), i)) for i in range(40)]
+    assert noise_floor(times) == pytest.approx(np.exp(others))
