@@ -1,7 +1,7 @@
 """Which tests run which function: recorded once per test file, and again where the file changes.
 
 A test that is marked slow, or takes more CPU time than a change may cost, is never run for a
-change: noting leaves such a test at that time, and a file after `LONGEST_S`.
+change: noting leaves such a test at that time, and a file after `LONGEST_S`, both of CPU time.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import re
+import resource
 import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -37,8 +38,10 @@ OF_PART = {
     "prediction/step_cost": ("recipes/test_dnnperf.py",),
 }
 LITTLE_OF_MUCH = ("prediction/test_persist.py",)
-CLOSEST, DEAREST_S = 3, 6.0  # files at first; CPU seconds then and later
-LONGEST_S = 300.0  # of a file, by the clock
+CLOSEST = 3  # files at first, then the others
+DEAREST_S, TOGETHER_S = 6.0, 10.0  # CPU seconds of a test, and of all tests then and later
+LONGEST_S = 300  # of a file, while notes are taken: CPU seconds
+WALL_S = 1800.0  # of a file whose tests wait for what does not come
 OPTIONS = ["-n", "0", "-p", "plugin", "-p", "no:cacheprovider", "-m", "not slow",
            "-W", "ignore::pytest.PytestAssertRewriteWarning"]  # fmt: skip
 Tests = dict[str, tuple[float, list[str]]]
@@ -67,7 +70,7 @@ def recorded(root: Path, book: Path, wanted: Sequence[str], only: Sequence[str] 
     for name in track(left, "noting which test runs what", disable=not left):
         found = book.with_suffix(f".{os.getpid()}")  # another run may take notes of its own
         found.write_text("{}")
-        in_child(partial(_noted, root, name, found), LONGEST_S)
+        in_child(partial(_noted, root, name, found), WALL_S)
         known[name] = {"digest": files[name], "tests": json.loads(found.read_text())}
         found.unlink()
         book.write_text(json.dumps(before | known), encoding="utf-8")
@@ -79,6 +82,7 @@ def _noted(root: Path, name: str, found: Path) -> int:
     with Path(os.devnull).open("wb") as nothing:
         os.dup2(nothing.fileno(), 1)
         os.dup2(nothing.fileno(), 2)
+    resource.setrlimit(resource.RLIMIT_CPU, (LONGEST_S, LONGEST_S + 5))
     os.chdir(root)
     os.environ.update(environment(root, MUTANTS_RECORD=str(found)))
     sys.path.insert(0, str(root / "src"))
@@ -151,10 +155,18 @@ def users(file: str) -> list[str]:
 
 
 def _affordable(tests: Tests, direct: set[str], every: list[str]) -> list[str]:
-    """Those that run the function, then the others, while the time lasts; file by file."""
-    chosen, left = set(), DEAREST_S
-    for test in sorted(every, key=lambda t: (t not in direct, tests[t][0])):
+    """Those that run the function, then the others, while the time lasts.
+
+    File by file, in each those first that are likely to fail soon.
+    """
+
+    def soon(test: str) -> tuple[bool, float]:
+        return test not in direct, tests[test][0]
+
+    chosen, left = set(), TOGETHER_S
+    for test in sorted(every, key=soon):
         if tests[test][0] <= left:
             left -= tests[test][0]
             chosen.add(test)
-    return [t for t in every if t in chosen]
+    place = {file: i for i, file in enumerate(dict.fromkeys(t.partition("::")[0] for t in every))}
+    return sorted(chosen, key=lambda t: (place[t.partition("::")[0]], *soon(t)))
