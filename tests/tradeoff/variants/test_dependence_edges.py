@@ -13,6 +13,7 @@ from rheostat.tradeoff.variants.c_source import CSource
 from rheostat.tradeoff.variants.dependence import CONFLICT, SAFE, UNKNOWN, dependence
 from rheostat.tradeoff.variants.openmp import PragmaSites
 from rheostat.tradeoff.variants.refactorings import (
+    REFACTORINGS,
     cheaper_powers,
     hoisted,
     multiplied,
@@ -179,6 +180,33 @@ def test_an_array_is_reduced_over_its_declared_size(declared, name) -> None:
     (loop,) = here.loops
     assert here.section(here.dependence(loop), "h") == name
     assert here.options(loop) == (("array", "atomic") if name else ("atomic",))
+
+
+@pytest.mark.parametrize("place", [
+    "u[i][x[i]]", "(*u)[x[i]]", "*(u + x[i])", "u->v[x[i]]", "(u + 1)[x[i]]", "(n ? a : b)[x[i]]",
+    "f(u)[x[i]]", "u++[x[i]]", "((double *)u)[x[i]]", "u$v[x[i]]", "\\U00110000[x[i]]", "*u",
+])  # fmt: skip
+def test_no_pattern_is_built_of_what_a_program_says(place) -> None:
+    """Text of a program with signs of patterns stands for itself, or for nothing."""
+    body = f"double uuu[4];\n  for (i = 0; i < n; i++)\n    {place} += 2.0 / b[0];"
+    here = sites(body)
+    for loop in here.loops:
+        assert not any(here.section(here.dependence(loop), name)
+                       for name in here.dependence(loop).updated)  # fmt: skip
+        for option in here.options(loop):
+            assert place in here.text({loop.start: option})
+    for change in REFACTORINGS.values():
+        assert place in (change(here.source.text) or place)
+
+
+def test_a_dollar_in_a_name_is_no_end_of_a_text() -> None:
+    here = sites("double u$v[4];\n  for (i = 0; i < n; i++)\n    u$v[x[i]] += 1;")
+    (loop,) = here.loops
+    assert here.section(here.dependence(loop), "u$v") == "u$v"
+    shared = (
+        "void f(int n, double *a, double u$v) {\nfor (int i = 0; i < n; i++) a[i] = a[i] / u$v;\n}"
+    )
+    assert "1.0 / u$v" in (multiplied(shared) or "")
 
 
 def test_pragmas_stand_on_lines_of_their_own_as_far_in_as_their_loop() -> None:

@@ -174,7 +174,8 @@ class Phases:
         text = "\n".join(parts)
         lines: list[str] = []
         for name, declaration in reversed(self.variables.recomputed.items()):
-            if self.variables.phases[name] > 1 and re.search(rf"\b{name}\b", text):
+            named = re.search(rf"\b{re.escape(name)}\b", text)
+            if self.variables.phases[name] > 1 and named:
                 lines.insert(0, declaration)
                 text += declaration
         return lines

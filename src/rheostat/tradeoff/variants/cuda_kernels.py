@@ -122,8 +122,9 @@ def strided_loop(kernel: CudaKernel, pragma: str) -> list[str]:
     if None in parts or (begun := first_value(kernel.source, parts[0])) is None:
         return []
     kind, name, start = begun
-    bound = re.fullmatch(rf"{name}\s*<\s*(\w+)", text(parts[1]))
-    step = re.fullmatch(rf"{name}\s*\+=\s*(.+)", text(parts[2]), re.DOTALL)
+    plain = re.escape(name)
+    bound = re.fullmatch(rf"{plain}\s*<\s*(\w+)", text(parts[1]))
+    step = re.fullmatch(rf"{plain}\s*\+=\s*(.+)", text(parts[2]), re.DOTALL)
     body = text(parts[3])
     if bound is None or step is None or not _is_for_itself(body, values):
         return []
@@ -253,5 +254,5 @@ def changes(source: CSource, top: Node) -> Iterator[tuple[str, Node]]:
 
 def _is_for_itself(body: str, values: dict[str, str]) -> bool:
     """Whether what is done with an element hangs on no thread and ends no thread."""
-    named = any(re.search(rf"\b{n}\b", body) for n in values)
+    named = any(re.search(rf"\b{re.escape(n)}\b", body) for n in values)
     return not (named or THREAD.search(body) or LEAVES.search(body))

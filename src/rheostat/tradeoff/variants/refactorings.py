@@ -196,7 +196,8 @@ def _is_real(source: CSource, node: Node) -> bool:
         return any(_is_real(source, node.child_by_field_name(n)) for n in ("left", "right"))
     if node.type != "identifier":
         return False
-    return re.search(rf"\bdouble\s(?:[^;()]*,)?\s*{text}\b(?!\s*\[)", source.text) is not None
+    declared = rf"\bdouble\s(?:[^;()]*,)?\s*{re.escape(text)}\b(?!\s*\[)"
+    return re.search(declared, source.text) is not None
 
 
 def without_roots(text: str) -> str | None:
