@@ -13,7 +13,7 @@ from rheostat.decision.trials.trial import plan_trial
 from rheostat.errors import LeakError
 from rheostat.explanation.identification import identification_words
 from rheostat.prediction.effects import WithinApplication, plausible
-from rheostat.prediction.effects.believed import examine
+from rheostat.prediction.effects.believed import _size_error, examine
 from rheostat.prediction.effects.doubts import (
     FEWEST_PAIRS,
     LEAST_NOISE,
@@ -212,3 +212,14 @@ def test_a_column_that_is_known_only_later_answers_nothing() -> None:
     later = log.with_columns([Column("nodes", "", Moment.END)], nodes=log.frame["nodes"])
     with pytest.raises(LeakError, match="nodes is known later"):
         model.predict(later)
+
+
+def test_what_sizes_miss_leaves_so_much_of_an_exponent_open() -> None:
+    """Partly (0.6): spread of times that neither request nor size tells over that of requests."""
+    draw, n = np.random.default_rng(2), 400
+    size, asked, hidden = draw.normal(size=(3, n))
+    zero = np.zeros(n, dtype=int)
+    rows = Rows(zero, zero, zero, np.arange(n), {}, zero > 0, zero[:, None], size[:, None],
+                zero[:, None], asked[:, None], asked[:, None], zero)  # fmt: skip
+    wanted = 0.6 * np.sqrt(0.3**2 - LEAST_NOISE**2) / 1.0
+    assert _size_error(rows, 2.0 * size - asked + 0.3 * hidden) == pytest.approx(wanted, rel=0.1)

@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from rheostat.prediction.effects import shapes
 from rheostat.prediction.effects.shapes import SHAPES, affine, logs, shape_of, speed_up
 
 
@@ -68,3 +69,19 @@ def test_curves_of_the_laws_are_sums_of_the_shapes(family, curve, within):
     wanted = curve(np.exp(grid))
     fit = shapes.T @ np.linalg.lstsq(shapes.T, wanted, rcond=None)[0]
     assert np.abs(fit - wanted).max() < within
+
+
+def test_run_times_slow_by_contention_coherency_and_what_caches_no_longer_hold(monkeypatch):
+    monkeypatch.setattr(shapes, "_principal", lambda curves: curves)
+    curves, rng = speed_up.__wrapped__(), np.random.default_rng(0)
+    n = np.exp(np.linspace(0.0, np.log(4096), 120))
+    shared, talked = 10 ** rng.uniform(-5, -0.7, 600), 10 ** rng.uniform(-8, -2.5, 600)
+    most = rng.uniform(0, 0.6, 600)
+    gain = np.where(rng.random(600) < 0.5, most, 0.0)  # half of all programs come to fit a cache
+    fits = rng.uniform(0, 5, 600)  # at so many doublings of the nodes half of the gain is there
+    assert curves.shape == (1200, 120)
+    for i in range(0, 600, 37):
+        held = 1 / (1 + np.exp(-2 * (np.log2(n) - fits[i])))
+        slower = 1 + shared[i] * (n - 1) + np.minimum(talked[i] * n * (n - 1), 4.0)
+        assert curves[i] == pytest.approx(
+            np.log(slower * (1 - gain[i] * held) / (1 - gain[i] * held[0])))  # fmt: skip
