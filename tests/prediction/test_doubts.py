@@ -56,6 +56,22 @@ def test_a_trial_outranks_the_script_that_contradicts_it() -> None:
     assert "not believed" in found.doubts[0]
 
 
+def test_a_script_whose_exponent_chance_contradicts_is_left_out_with_both_exponents(
+    monkeypatch,
+) -> None:
+    """What runs of a script forecast for the turned jobs is 0.5 steeper than as they ran."""
+
+    def turned(self, frame):
+        by = np.log(frame["nodes"] / frame["nodes_requested"]).to_numpy()
+        return np.random.default_rng(0).normal(-1.5, 0.01, (200, 1)) * by, by
+
+    monkeypatch.setattr(WithinApplication, "_turned_changes", turned)
+    found = WithinApplication(("nodes",), n_draws=16).fit(site_log("script", 0.05)).identification_
+    assert found.by == "trial"
+    assert found.doubts[0].startswith("script is not believed: its exponent is -1.5")
+    assert found.doubts[0].endswith(" as they ran")
+
+
 def test_a_column_that_chance_moves_is_a_consequence_and_left_out() -> None:
     """Memory asked for per node: the total follows the nodes that the trial drew."""
     log = site_log("none", 0.1)
@@ -220,6 +236,6 @@ def test_what_sizes_miss_leaves_so_much_of_an_exponent_open() -> None:
     size, asked, hidden = draw.normal(size=(3, n))
     zero = np.zeros(n, dtype=int)
     rows = Rows(zero, zero, zero, np.arange(n), {}, zero > 0, zero[:, None], size[:, None],
-                zero[:, None], asked[:, None], asked[:, None], zero)  # fmt: skip
-    wanted = 0.6 * np.sqrt(0.3**2 - LEAST_NOISE**2) / 1.0
+                zero[:, None], 2 * asked[:, None], 2 * asked[:, None], zero)  # fmt: skip
+    wanted = 0.6 * np.sqrt(0.3**2 - LEAST_NOISE**2) / 2.0
     assert _size_error(rows, 2.0 * size - asked + 0.3 * hidden) == pytest.approx(wanted, rel=0.1)

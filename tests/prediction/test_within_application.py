@@ -13,7 +13,7 @@ from rheostat.prediction.effects import WithinApplication, plausible, predictor
 from rheostat.prediction.effects.effect_prior import effect_prior
 from rheostat.prediction.effects.job_noise import _numbers
 from rheostat.prediction.effects.predictor import _steady
-from rheostat.prediction.effects.weighed_rows import GUESS_WORTH
+from rheostat.prediction.effects.weighed_rows import even
 
 
 def log(n=240, seed=0, **more):
@@ -57,7 +57,7 @@ def test_a_guess_is_told_by_its_application_s_slope_on_the_request_pulled_to_all
         request[here] -= request[here].mean(axis=0)
         guess[here] -= guess[here].mean()
     common = np.linalg.lstsq(request, guess, rcond=None)[0]
-    pull = GUESS_WORTH * np.mean(request**2) * np.eye(2)
+    pull = 10.0 * np.mean(request**2) * np.eye(2)
     for app in (0, 1):
         x, g = request[rows.app == app], guess[rows.app == app]
         wanted = np.linalg.solve(x.T @ x + pull, x.T @ g + pull @ common)
@@ -218,3 +218,11 @@ def test_a_time_limit_that_knows_the_run_time_does_not_hide_what_nodes_do():
                              nodes=some.frame["nodes"] // 2)  # fmt: skip
     ratio = model.predict(half).mean("runtime_s") / model.predict(some).mean("runtime_s")
     assert np.nanmedian(ratio) == pytest.approx(2**0.9, rel=0.05)
+
+
+def test_of_problems_whose_runs_are_all_alike_only_differences_between_runs_are_left():
+    problem, turned = np.repeat(np.arange(40), 3), np.tile([-1.0, 0.0, 1.0], 40)
+    y = 3.0 * turned + np.random.default_rng(0).normal(size=40)[problem]
+    left = even(np.column_stack([turned, y]), problem, np.zeros(120, dtype=int))
+    assert left[:, 1] == pytest.approx(3.0 * left[:, 0], abs=1e-3)
+    assert np.abs(left[:, 1]).max() > 1.0
