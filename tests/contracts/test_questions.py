@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import json
 import shutil
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +17,7 @@ import rheostat as rh
 import rheostat.cli
 from rheostat.cli import FAILED, INFEASIBLE, WRONG_USE, run
 from rheostat.cli.app import app
+from rheostat.cli.asks import EMPTY, SHOWN, asked, taken_as
 from rheostat.errors import CommandError, Infeasible, QuestionError, RheostatError
 from rheostat.explanation.formats.long_tables import MOST, shortened
 from rheostat.measurement.serving.traffic import read_traffic
@@ -489,18 +492,20 @@ def test_without_a_document_the_same_is_refused(here, capsys, command) -> None:
 
 BRANCHES = (ast.For, ast.If, ast.IfExp, ast.Match, ast.Try, ast.While)
 CHOICES = {
-    "code/verify": 1,  # the exit code of a program that is refused
-    "dnn/front": 1, "doctor": 1, "llm/fit": 3, "models/compare": 4, "models/counters": 2,
-    "scheduling/explain": 1, "serve": 1,  # which of two questions is asked, by an option
-    "scheduling/simulate": 2,  # orders that are printed and no more; schedules that are written
+    "llm/fit": 2, "models/compare": 3, "models/counters": 1,  # two questions, each with its options
+    "scheduling/simulate": 1,  # orders that are printed and no more
     "scheduling/train": 1,  # the page of what was learned, before it is judged for hours
-    "site/ingest": 1,  # --from and --sacct exclude each other
+    "serve": 1,  # a token that is added, and nothing served
+    "site/ingest": 1,  # a file or --sacct, which Python says by leaving the file out
 }  # fmt: skip
 """Lines with a branch in commands; all others hand their options to one question."""
 
 
 def test_a_command_decides_nothing_but_which_question_is_asked() -> None:
-    found, inner = {}, ("app", "arguments", "command", "config", "examples", "output", "progress")
+    found, inner = (
+        {},
+        ("app", "arguments", "asks", "command", "config", "examples", "output", "progress"),
+    )
     cli = Path(rheostat.cli.__file__).parent
     for file in sorted(cli.rglob("*.py")):
         name = str(file.relative_to(cli).with_suffix(""))
@@ -509,6 +514,38 @@ def test_a_command_decides_nothing_but_which_question_is_asked() -> None:
         if lines and name not in inner and not name.endswith(("__init__", "options", "written")):
             found[name] = len(lines)
     assert found == CHOICES
+
+
+def declared(group: object, above: str = "") -> dict[str, object]:
+    """The functions that declare the options of commands that hand them on by name."""
+    made = {}
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            made |= declared(command, f"{above}{name} ")
+        elif hasattr(command.callback, "questions"):
+            made[f"{above}{name}"] = command.callback
+    return made
+
+
+def test_every_option_is_an_argument_of_its_question() -> None:
+    """Or one of how the answer is shown, or the command itself makes a value of it."""
+    lost, emptied = [], []
+    found = declared(typer.main.get_command(app))
+    assert len(found) > 50
+    for name, command in found.items():
+        body = ast.parse(textwrap.dedent(inspect.getsource(command))).body[0].body
+        used = {n.id for part in body for n in ast.walk(part) if isinstance(n, ast.Name)}
+        takes = [inspect.signature(asked(q)).parameters for q in command.questions]
+        for option, parameter in inspect.signature(command).parameters.items():
+            taken = [(t, taken_as(option, t, command.called)) for t in takes]
+            if not {option} & {*used, *SHOWN, *command.instead} and not any(n for _, n in taken):
+                lost.append(f"{name} {option}")
+            if parameter.default in EMPTY:
+                emptied += [f"{name} {option}" for t, n in taken
+                            if n and option not in used and t[n].default not in EMPTY]  # fmt: skip
+    assert lost == ["simulate orders", "llm simulate frequency"]  # answered as they are read
+    known = {"simulate policy", "compare test_fraction", "explain export"}
+    assert set(emptied) == known  # whose help says what the question takes then
 
 
 @pytest.mark.slow

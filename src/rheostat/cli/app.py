@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -60,6 +60,17 @@ ROOMS = {
     "settings": ("front", "search", "next", "caps", "measure"),
 }
 """Folders of commands, named as those of their questions; what is in none lies beside this file."""
+MEMBERS = {
+    "budget": "plan follow demo set_caps.diff set_caps.apply set_caps.restore set_caps.run "
+    "set_caps.slurm",
+    "code": "verify search translate refactor suite",
+    "dnn": "fit predict front import_graphs.import_",
+    "llm": "demo plan fit simulate calibrate rank proxy",
+    "network": "read generate forecast fit serve",
+    "site": "ingest power what_if shadow drift refit install install.uninstall",
+    "trial": "trials.plan trials.read",
+}
+"""Groups of commands, in their folders: modules, and the function where it is called otherwise."""
 
 app = typer.Typer(
     name="rheostat",
@@ -102,13 +113,29 @@ def everything(
     """Turn the knob, see the price: trade runtime against power and energy."""
 
 
+def _command(module: str, name: str) -> Any:
+    return getattr(import_module(f"rheostat.cli.{module}"), name)
+
+
+def _group(name: str) -> typer.Typer:
+    """The commands of a folder; its help is what the folder says of itself."""
+    made = typer.Typer(help=import_module(f"rheostat.cli.{name}").__doc__, no_args_is_help=True)
+    for member in MEMBERS[name].split():
+        module, _, function = member.partition(".")
+        called = (function or module).strip("_").replace("_", "-")
+        command = _command(f"{name}.{module}", function or module)
+        made.command(called, cls=PlainCommand)(command)
+    return made
+
+
 _rooms = {name: f"{room}." for room, names in ROOMS.items() for name in names}
-for _group, _lines in GROUPS.items():
+for _panel, _lines in GROUPS.items():
     for _name, _line in _lines.items():
-        _command = getattr(import_module(f"rheostat.cli.{_rooms.get(_name, '')}{_name}"), _name)
-        if isinstance(_command, typer.Typer):
-            for _info in _command.registered_commands:
-                _info.cls = PlainCommand
-            app.add_typer(_command, name=_name, cls=Group, short_help=_line, rich_help_panel=_group)
+        if _name in MEMBERS:
+            app.add_typer(
+                _group(_name), name=_name, cls=Group, short_help=_line, rich_help_panel=_panel
+            )
         else:
-            app.command(_name, cls=PlainCommand, short_help=_line, rich_help_panel=_group)(_command)
+            app.command(_name, cls=PlainCommand, short_help=_line, rich_help_panel=_panel)(
+                _command(f"{_rooms.get(_name, '')}{_name}", _name)
+            )

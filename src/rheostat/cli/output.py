@@ -157,7 +157,7 @@ def put(
     quiet: bool = False,
 ) -> None:
     """Print an answer, and write the page and the figures that were asked for."""
-    if json:
+    if json and not answer.verbatim:
         from rheostat.explanation.formats.json import written
 
         sys.stdout.write(written(answer.to_dict()))

@@ -5,55 +5,42 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from rheostat.cli import options as o
+from rheostat.cli.options.declared import argument, option
 
 
 def serve(
     log: Annotated[
-        Path | None,
-        typer.Argument(help="A job log, or a folder of rheostat site ingest.", metavar="LOG"),
+        Path | None, argument("A job log, or a folder of rheostat site ingest.", "LOG")
     ] = None,
-    demo: Annotated[
-        bool, typer.Option("--demo", help="Serve a generated site instead of LOG.")
-    ] = False,
+    demo: Annotated[bool, option("Serve a generated site instead of LOG.", "--demo")] = False,
     model: o.Saved = None,
-    machine: Annotated[
-        str, typer.Option(help="Processors, or a TOML file with watts and a cap.")
-    ] = "",
+    machine: Annotated[str, option("Processors, or a TOML file with watts and a cap.")] = "",
     knob: o.Knobs = None,
-    host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(help="Port to listen at; 0 takes a free one.", min=0, max=65535)
-    ] = 8200,
+    host: Annotated[str, option("Address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, option("Port to listen at; 0 takes a free one.", min=0, max=65535)] = 8200,
     allowed_host: Annotated[
         list[str] | None,
-        typer.Option(
-            help="At an address of this machine alone: a name in Host beside localhost. Repeatable."
-        ),
+        option("At an address of this machine alone: a name in Host beside localhost. Repeatable."),
     ] = None,
     tokens: Annotated[
-        Path | None,
-        typer.Option(help="File of hashed tokens; needed at an address that others reach."),
+        Path | None, option("File of hashed tokens; needed at an address that others reach.")
     ] = None,
     new_token: Annotated[
-        str, typer.Option(help="Add a token of this name to --tokens, print it once, and stop.")
+        str, option("Add a token of this name to --tokens, print it once, and stop.")
     ] = "",
     of_user: Annotated[
-        bool, typer.Option("--of-user", help="The new token sees jobs of the user NAME alone.")
+        bool, option("The new token sees jobs of the user NAME alone.", "--of-user")
     ] = False,
-    rate: Annotated[
-        float, typer.Option(help="Requests per second of one client.", min=1.0, max=1e6)
-    ] = 1000.0,
+    rate: Annotated[float, option("Requests per second of one client.", min=1.0, max=1e6)] = 1000.0,
     body_limit: Annotated[
-        int, typer.Option(help="Bytes of a request, at most.", min=1000, max=2**30)
+        int, option("Bytes of a request, at most.", min=1000, max=2**30)
     ] = 1_000_000,
     timeout: Annotated[
-        float, typer.Option(help="Longest time of a question, s.", min=1.0, max=86_400.0)
+        float, option("Longest time of a question, s.", min=1.0, max=86_400.0)
     ] = 300.0,
     stop_after: Annotated[
-        float, typer.Option(help="Stop after so many seconds; 0 never does.", min=0.0)
+        float, option("Stop after so many seconds; 0 never does.", min=0.0)
     ] = 0.0,
     seed: o.Seed = 0,
     form: o.Form = "",

@@ -35,6 +35,8 @@ class Answer(ABC):
     notes: tuple[str, ...] = ()
     schema: ClassVar[str]
     """Name and version of the document."""
+    verbatim: ClassVar[bool] = False
+    """Whether a program prints its text alone, whatever form was asked for."""
 
     @abstractmethod
     def report(self) -> Report:
@@ -43,6 +45,11 @@ class Answer(ABC):
     @abstractmethod
     def facts(self) -> Mapping[str, Any]:
         """The answer as data."""
+
+    @property
+    def refusal(self) -> str:
+        """Why what was asked about is not accepted; a program that shows the answer fails, then."""
+        return ""
 
     def page_report(self) -> Report:
         """The report of a page, where nothing stands beside it: with what precedes the answer."""

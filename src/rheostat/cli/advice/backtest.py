@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from rheostat.cli import options as o
+from rheostat.cli.asks import asks
+from rheostat.cli.options.declared import option
 
 
+@asks("backtest")
 def backtest(
     file: o.File,
     test_fraction: o.TestFraction = 0.2,
     test_period: Annotated[
-        str, typer.Option(help="Instead: test on the jobs of so many last days, as 30d.")
+        str, option("Instead: test on the jobs of so many last days, as 30d.")
     ] = "",
     knob: o.Knobs = None,
     objectives: o.AdviceObjectives = "",
@@ -23,8 +24,7 @@ def backtest(
     kind: o.Kind = "auto",
     trial: o.TrialPlan = None,
     machine: Annotated[
-        str,
-        typer.Option(help="Nodes of the site, for the simulated month; else the most ever in use."),
+        str, option("Nodes of the site, for the simulated month; else the most ever in use.")
     ] = "",
     html: o.Html = None,
     figure: o.Figure = None,
@@ -39,11 +39,3 @@ def backtest(
     what the advised settings would have cost is a forecast and is called one. The recent jobs are
     simulated on the site's machine with and without the advice: waiting, makespan, power.
     """
-    from rheostat.cli.output import printed
-    from rheostat.questions.advice.backtest import backtest as ask
-
-    with printed(json=json, html=html, figure=figure) as put:
-        put(ask(file, test_fraction=test_fraction, test_period=test_period, knobs=knob,
-                objectives=objectives, rule=rule, slowdown=slowdown, limits=within or (),
-                method=kind, trial=trial, machine=machine, seed=seed, format=form,
-                columns=mapped))  # fmt: skip

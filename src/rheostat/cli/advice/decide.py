@@ -5,16 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from rheostat.cli import options as o
+from rheostat.cli.asks import asks
+from rheostat.cli.options.declared import option, written
 
 
+@asks("decide", quiet="out")
 def decide(
     file: o.File,
-    past: Annotated[
-        Path | None, typer.Option(help="Learn from this log instead of from FILE.")
-    ] = None,
+    past: Annotated[Path | None, option("Learn from this log instead of from FILE.")] = None,
     trial: o.TrialPlan = None,
     model: o.Saved = None,
     knob: o.Knobs = None,
@@ -25,12 +24,10 @@ def decide(
     kind: o.Kind = "auto",
     out: Annotated[
         Path | None,
-        typer.Option(
+        written(
+            "Write the advice: .csv, .tsv, .parquet or .json; a pipe is then left empty.",
             "--out",
             "-o",
-            help="Write the advice: .csv, .tsv, .parquet or .json; a pipe is then left empty.",
-            writable=True,
-            dir_okay=False,
         ),
     ] = None,
     html: o.Html = None,
@@ -49,10 +46,3 @@ def decide(
     to record or to try (exit code 3), and --kind names a model to be used nevertheless. Without
     --model or --past the forecast learns from the finished jobs of FILE itself.
     """
-    from rheostat.cli.output import printed
-    from rheostat.questions.advice.decide import decide as ask
-
-    with printed(json=json, html=html, figure=figure, quiet=out is not None) as put:
-        put(ask(file, past=past, trial=trial, model=model, knobs=knob, objectives=objectives,
-                rule=rule, slowdown=slowdown, limits=within or (), method=kind, seed=seed,
-                format=form, columns=mapped, out=out))  # fmt: skip

@@ -5,20 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from rheostat.cli import options as o
+from rheostat.cli.asks import Values, asks
 from rheostat.cli.budget import budget_options as b
+from rheostat.cli.options.declared import option
 
 
+@asks("budget.follow", file="runs")
 def follow(
     file: o.File,
-    limits: Annotated[Path, typer.Option(help="TOML with a [site] total that changes with time.")],
-    until: Annotated[str, typer.Option(help="How far to look.")] = "24h",
-    lead: Annotated[
-        float, typer.Option(min=0.0, help="Seconds before a fall at which caps go down.")
-    ] = 2.0,
-    nodes: Annotated[Path | None, typer.Option(help="CSV of nodes, as for plan.")] = None,
+    limits: Annotated[Path, option("TOML with a [site] total that changes with time.")],
+    until: Annotated[str, option("How far to look.")] = "24h",
+    lead: Annotated[float, option("Seconds before a fall at which caps go down.", min=0.0)] = 2.0,
+    nodes: Annotated[Path | None, option("CSV of nodes, as for plan.")] = None,
     count: b.Count = 0,
     start: b.Start = "",
     tree: b.Tree = "",
@@ -31,15 +30,9 @@ def follow(
     form: o.Form = "",
     mapped: o.Map = None,
     json: o.Json = False,
-) -> None:
+) -> Values:
     """Plan for a budget that changes with time: what happens when, each plan from the last.
 
     Caps go down before the budget falls and up after it has risen.
     """
-    from rheostat.cli.output import printed
-    from rheostat.questions.budget import follow as ask
-
-    with printed(json=json) as put:
-        put(ask(file, limits, until=until, lead_s=lead, nodes=nodes, count=count,
-                start=b.caps_now(start, tree, rapl, gpu), hysteresis=hysteresis,
-                where=where or (), by=by, seed=seed, format=form, columns=mapped))  # fmt: skip
+    return {"start": b.caps_now(start, tree, rapl, gpu)}

@@ -5,16 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from rheostat.cli import options as o
+from rheostat.cli.asks import Values, asks
 from rheostat.cli.code import model_options as m
 from rheostat.cli.code import program_options as p
+from rheostat.cli.options.declared import option
 
 
+@asks("code.translate", file="source")
 def translate(
     program: p.ProgramFile,
-    to: Annotated[str, typer.Option(help="openmp, target or serial.")],
+    to: Annotated[str, option("openmp, target or serial.")],
     model: m.ModelName = "",
     base_url: m.BaseUrl = "",
     gguf: m.Gguf = None,
@@ -28,7 +29,7 @@ def translate(
     max_tokens: m.MaxTokens = 4096,
     most_tokens: m.MostTokens = 0,
     search: Annotated[
-        bool, typer.Option(help="Also search without the model, where it can (serial to openmp).")
+        bool, option("Also search without the model, where it can (serial to openmp).")
     ] = True,
     self_prompting: m.SelfPrompting = True,
     no_output_check: m.NoOutputCheck = False,
@@ -37,13 +38,13 @@ def translate(
     one_run: m.OneRun = False,
     reference: Annotated[
         Path | None,
-        typer.Option(
-            help="The original in the target language: built and run before the model is asked, "
+        option(
+            "The original in the target language: built and run before the model is asked, "
             "then compared with (Sim-T, Sim-L, Ratio)."
         ),
     ] = None,
-    budget: Annotated[int, typer.Option(min=1, max=100_000, help="Variants that are run.")] = 12,
-    threads: Annotated[int, typer.Option(min=1, max=4096, help="Threads of timed runs.")] = 2,
+    budget: Annotated[int, option("Variants that are run.", min=1, max=100_000)] = 12,
+    threads: Annotated[int, option("Threads of timed runs.", min=1, max=4096)] = 2,
     inputs: p.Inputs = None,
     file: p.Changed = "",
     rungs: p.Rungs = "",
@@ -57,23 +58,13 @@ def translate(
     seed: p.HiddenSeed = None,
     html: o.Html = None,
     json: o.Json = False,
-) -> None:
+) -> Values:
     """Translate PROGRAM with a language model that is told what goes wrong (LASSI).
 
     A translation counts only if every rung of rheostat code verify that can run here accepts it.
     """
-    from rheostat.cli.output import printed
-    from rheostat.questions.code import Wanted
-    from rheostat.questions.code import translate as ask
-
-    how = m.lassi_options(temperature, max_tokens, corrections, self_prompting=self_prompting,
-                          no_output_check=no_output_check, newlines_deleted=newlines_deleted,
-                          unlimited_corrections=unlimited_corrections)  # fmt: skip
-    with printed(json=json, html=html) as put:
-        put(ask(program, to, m.address(model, base_url, gguf),
-                larger=m.address(larger, larger_url or base_url, larger_gguf), how=how,
-                samples=samples, one_run=one_run, search=search, reference=reference,
-                budget=budget, threads=threads, inputs=inputs or (), source=file,
-                transcript=transcript, most_tokens=most_tokens, rungs=rungs, require=require,
-                folder=folder, wanted=Wanted(output, patch, sarif, junit),
-                unsafe_no_sandbox=unsafe_no_sandbox, seed=seed))  # fmt: skip
+    asked = m.models(model, base_url, gguf, larger, larger_url, larger_gguf)
+    how = m.asked_so(temperature, max_tokens, corrections, self_prompting=self_prompting,
+                     no_output_check=no_output_check, newlines_deleted=newlines_deleted,
+                     unlimited_corrections=unlimited_corrections)  # fmt: skip
+    return {**asked, **how, **p.kept(output, patch, sarif, junit)}

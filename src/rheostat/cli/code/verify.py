@@ -5,96 +5,76 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from rheostat.cli import options as o
+from rheostat.cli.asks import asks
+from rheostat.cli.options.declared import argument, option, written
 
 Unconfined = Annotated[
     bool,
-    typer.Option(
-        "--unsafe-no-sandbox",
-        help="Run code without a sandbox, if you trust it; the result says so.",
+    option(
+        "Run code without a sandbox, if you trust it; the result says so.", "--unsafe-no-sandbox"
     ),
 ]
 Confined = Annotated[
-    str, typer.Option("--sandbox", help="bubblewrap or apptainer.  [default: what works here]")
+    str, option("bubblewrap or apptainer.  [default: what works here]", "--sandbox")
 ]
-Image = Annotated[str, typer.Option(help="Container image with the compilers, for apptainer.")]
+Image = Annotated[str, option("Container image with the compilers, for apptainer.")]
 
 
+@asks("code.verify", confined="confined_by")
 def verify(
     original: Annotated[
         Path,
-        typer.Argument(
-            help="The program that is right: a source file (C, C++, CUDA), a manifest (TOML, "
+        argument(
+            "The program that is right: a source file (C, C++, CUDA), a manifest (TOML, "
             "JSON), or with --manifest a folder of its files.",
-            metavar="ORIGINAL",
+            "ORIGINAL",
         ),
     ],
     candidate: Annotated[
-        Path,
-        typer.Argument(help="The same, of what is proposed instead.  A file, folder or manifest."),
+        Path, argument("The same, of what is proposed instead.  A file, folder or manifest.")
     ],
     manifest: Annotated[
-        Path | None,
-        typer.Option(help="File that says how both are built, run and given inputs."),
+        Path | None, option("File that says how both are built, run and given inputs.")
     ] = None,
     inputs: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            "One argument of both programs and what it is drawn from, in order: n=64..512, "
+            "seed=1..999999, method=cg,jacobi. Repeatable.",
             "--input",
             metavar="NAME=RANGE",
-            help="One argument of both programs and what it is drawn from, in order: n=64..512, "
-            "seed=1..999999, method=cg,jacobi. Repeatable.",
         ),
     ] = None,
     rtol: Annotated[
         float | None,
-        typer.Option(
-            min=0.0, help="Relative tolerance of numbers.  [default: 1e-9; with float 1e-6]"
-        ),
+        option("Relative tolerance of numbers.  [default: 1e-9; with float 1e-6]", min=0.0),
     ] = None,
-    atol: Annotated[float | None, typer.Option(min=0.0, help="Absolute tolerance.")] = None,
-    rungs: Annotated[
-        str, typer.Option(help="Only these, as parse,compile,output.  [default: all]")
-    ] = "",
+    atol: Annotated[float | None, option("Absolute tolerance.", min=0.0)] = None,
+    rungs: Annotated[str, option("Only these, as parse,compile,output.  [default: all]")] = "",
     require: Annotated[
-        str, typer.Option(help="Rungs that must have run for a candidate to be accepted, or all.")
+        str, option("Rungs that must have run for a candidate to be accepted, or all.")
     ] = "output",
-    all_rungs: Annotated[
-        bool, typer.Option("--all", help="Go on after a rung has failed.")
-    ] = False,
+    all_rungs: Annotated[bool, option("Go on after a rung has failed.", "--all")] = False,
     least_work: Annotated[
-        float,
-        typer.Option(
-            min=0.0, max=1.0, help="Least share of the original's instructions; 0 allows any."
-        ),
+        float, option("Least share of the original's instructions; 0 allows any.", min=0.0, max=1.0)
     ] = 0.1,
     own_build: Annotated[
-        bool,
-        typer.Option(
-            "--own-build", help="CANDIDATE is built in a way of its own, which you have read."
-        ),
+        bool, option("CANDIDATE is built in a way of its own, which you have read.", "--own-build")
     ] = False,
     confined: Confined = "",
     image: Image = "/",
     unsafe_no_sandbox: Unconfined = False,
     seed: Annotated[
         int | None,
-        typer.Option(
+        option(
+            "Seed of the hidden inputs.  [default: a secret one, told after]",
             min=0,
             max=o.MOST_SEED,
-            help="Seed of the hidden inputs.  [default: a secret one, told after]",
         ),
     ] = None,
-    sarif: Annotated[
-        Path | None,
-        typer.Option(help="Also write findings as SARIF here.", writable=True, dir_okay=False),
-    ] = None,
-    junit: Annotated[
-        Path | None,
-        typer.Option(help="Also write rungs as JUnit here.", writable=True, dir_okay=False),
-    ] = None,
+    sarif: Annotated[Path | None, written("Also write findings as SARIF here.")] = None,
+    junit: Annotated[Path | None, written("Also write rungs as JUnit here.")] = None,
     html: o.Html = None,
     json: o.Json = False,
 ) -> None:
@@ -103,16 +83,3 @@ def verify(
     Everything is compiled and run in a sandbox, on inputs that are drawn anew each time.  Exit code
     0: accepted; 1: rejected or undecided, with the reason.
     """
-    from rheostat.cli.output import printed
-    from rheostat.errors import RheostatError
-    from rheostat.questions.code import verify as ask
-
-    with printed(json=json, html=html) as put:
-        answer = ask(original, candidate, manifest=manifest, inputs=inputs or (), rtol=rtol,
-                     atol=atol, rungs=rungs, require=require, all_rungs=all_rungs,
-                     least_work=least_work, own_build=own_build, confined_by=confined, image=image,
-                     unsafe_no_sandbox=unsafe_no_sandbox, seed=seed)  # fmt: skip
-        answer.write(sarif_file=sarif, junit_file=junit)
-        put(answer)
-    if not answer.accepted:
-        raise RheostatError(answer.sentence())

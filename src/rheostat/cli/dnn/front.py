@@ -7,22 +7,25 @@ from typing import Annotated
 import typer
 
 from rheostat.cli import options as o
+from rheostat.cli.asks import asks
 from rheostat.cli.dnn import network_options as n
+from rheostat.cli.options.declared import argument, option
 
 TURNED = "batch_size, device, precision_bits, gpus"
 USUAL_BATCHES = "batch_size=16,32,64,128,256"
 
 
+@asks("dnn.front", source="network", name="model_name")
 def front(
     source: Annotated[
         str,
-        typer.Argument(
-            help="A training step, as of rheostat dnn predict: my_train.py:step (its code is run), "
-            "a graph's file, a network by name. Or a model saved by rheostat dnn fit.",
+        argument(
+            "A training step, as of rheostat dnn predict: my_train.py:step (its code is "
+            "run), a graph's file, a network by name. Or a model saved by rheostat dnn fit."
         ),
     ],
     name: Annotated[
-        str, typer.Option("--model-name", help="With a model: a network by name, as resnet50.")
+        str, option("With a model: a network by name, as resnet50.", "--model-name")
     ] = "",
     knob: Annotated[
         list[str] | None,
@@ -41,9 +44,10 @@ def front(
     samples: n.Samples = None,
     objectives: Annotated[
         str,
-        typer.Option(
-            help="Minimised quantities, comma-separated: sample_s, runtime_s, epoch_s (--samples), "
-            "energy_j, memory_peak_b.  [default: sample_s, and memory_peak_b where it was learned]"
+        option(
+            "Minimised quantities, comma-separated: sample_s, runtime_s, epoch_s "
+            "(--samples), energy_j, memory_peak_b.  [default: sample_s, and memory_peak_b "
+            "where it was learned]"
         ),
     ] = "",
     rule: o.RuleText = "knee",
@@ -58,13 +62,3 @@ def front(
     sheets, as A100,H100, each at every --batch-size, as 8..256; what does not fit is left out. With
     a model of rheostat dnn fit, a network is known by its name, devices by the runs learned from.
     """
-    from rheostat.cli.output import printed
-    from rheostat.questions.dnn import front as ask
-    from rheostat.questions.dnn.step import is_model
-
-    learned = is_model(source)
-    with printed(json=json, html=html, figure=figure) as put:
-        put(ask(name if learned else source, source if learned else None, knobs=knob,
-                device=device, batch_size=batch_size, image_px=image_px, classes=classes,
-                optimizer=optimizer, precision_bits=precision_bits, gpus=gpus, samples=samples,
-                objectives=objectives, rule=rule, limits=within or ()))  # fmt: skip

@@ -5,44 +5,42 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from rheostat.cli.options.declared import option
 
 Devices = Annotated[
-    str, typer.Option(help="GPUs, as T4 or A100,H100; with a model one that was learned from.")
+    str, option("GPUs, as T4 or A100,H100; with a model one that was learned from.")
 ]
 Batch = Annotated[
     int | None,
-    typer.Option(
-        "--batch-size", min=1, max=10_000_000,
-        help="Samples of a step.  [default: as the source has it, else 32]",
+    option(
+        "Samples of a step.  [default: as the source has it, else 32]",
+        "--batch-size",
+        min=1,
+        max=10_000_000,
     ),
-]  # fmt: skip
+]
 OwnOptimizer = Annotated[
     str,
-    typer.Option(
+    option(
+        "sgd, momentum, adam or adamw.  [default: adamw for a step, sgd with a model]",
         "--optimizer",
-        help="sgd, momentum, adam or adamw.  [default: adamw for a step, sgd with a model]",
     ),
 ]
-Batches = Annotated[
-    str, typer.Option("--batch-size", help="Samples of a step, as 32, 8,16,32 or 8..256.")
-]
-ImagePx = Annotated[int, typer.Option(min=1, max=100_000, help="Edge of the images.")]
-Classes = Annotated[int, typer.Option(min=1, max=100_000_000, help="Outputs of the network.")]
+Batches = Annotated[str, option("Samples of a step, as 32, 8,16,32 or 8..256.", "--batch-size")]
+ImagePx = Annotated[int, option("Edge of the images.", min=1, max=100_000)]
+Classes = Annotated[int, option("Outputs of the network.", min=1, max=100_000_000)]
 PrecisionBits = Annotated[
     int | None,
-    typer.Option(
-        min=1, max=512, help="Bits of a number.  [default: those in the device's name, else 32]"
-    ),
+    option("Bits of a number.  [default: those in the device's name, else 32]", min=1, max=512),
 ]
-Gpus = Annotated[int, typer.Option(min=1, max=1_000_000, help="Devices that share the batch.")]
-Samples = Annotated[
-    int | None, typer.Option(min=1, max=10**15, help="Samples of a pass over the data.")
-]
+Gpus = Annotated[int, option("Devices that share the batch.", min=1, max=1_000_000)]
+Samples = Annotated[int | None, option("Samples of a pass over the data.", min=1, max=10**15)]
 Graphs = Annotated[
     Path | None,
-    typer.Option(
-        "--graphs", file_okay=False, exists=True,
-        help="Folder where the files named in column graph lie.  [default: that of TABLE]",
+    option(
+        "Folder where the files named in column graph lie.  [default: that of TABLE]",
+        "--graphs",
+        file_okay=False,
+        exists=True,
     ),
-]  # fmt: skip
+]

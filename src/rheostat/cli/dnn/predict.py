@@ -5,28 +5,27 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from rheostat.cli import options as o
+from rheostat.cli.asks import asks
 from rheostat.cli.dnn import network_options as n
+from rheostat.cli.options.declared import argument, option
 
 
+@asks("dnn.predict", file="runs", name="network")
 def predict(
     source: Annotated[
         str,
-        typer.Argument(
-            help="A training step: my_train.py:step (its code is run), a graph's file (HLO, ONNX, "
-            "torch.export), or a network by name, as resnet50. Or a model saved by rheostat dnn "
-            "fit.",
+        argument(
+            "A training step: my_train.py:step (its code is run), a graph's file (HLO, ONNX, "
+            "torch.export), or a network by name, as resnet50. Or a model saved by rheostat "
+            "dnn fit."
         ),
     ],
     file: Annotated[
-        Path | None,
-        typer.Argument(help="With a model: runs to predict, a row each.", metavar="[TABLE]"),
+        Path | None, argument("With a model: runs to predict, a row each.", "[TABLE]")
     ] = None,
     name: Annotated[
-        str,
-        typer.Option("--model-name", help="With a model, instead of TABLE: a network by name."),
+        str, option("With a model, instead of TABLE: a network by name.", "--model-name")
     ] = "",
     device: n.Devices = "",
     batch_size: n.Batch = None,
@@ -36,9 +35,9 @@ def predict(
     precision_bits: n.PrecisionBits = None,
     gpus: n.Gpus = 1,
     samples: n.Samples = None,
-    epochs: Annotated[float, typer.Option(min=0.0, help="Passes over the data.")] = 1.0,
+    epochs: Annotated[float, option("Passes over the data.", min=0.0)] = 1.0,
     risk: Annotated[
-        float, typer.Option(min=0.0001, max=0.5, help="Probability that the request is too small.")
+        float, option("Probability that the request is too small.", min=0.0001, max=0.5)
     ] = 0.05,
     graphs: n.Graphs = None,
     html: o.Html = None,
@@ -57,12 +56,3 @@ def predict(
     runs learned from, with time of a pass over the data, energy, and requests for a scheduler: the
     run needs more with probability --risk. The trivial baseline stands beside.
     """
-    from rheostat.cli.output import printed
-    from rheostat.questions.dnn import predict as ask
-
-    with printed(json=json, html=html) as put:
-        put(ask(source, file, network=name, device=device, batch_size=batch_size,
-                image_px=image_px, classes=classes, optimizer=optimizer,
-                precision_bits=precision_bits, gpus=gpus, samples=samples, epochs=epochs,
-                risk=risk, graphs=graphs, format=form, columns=mapped,
-                renamed=column or ()))  # fmt: skip

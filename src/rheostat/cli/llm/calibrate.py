@@ -5,26 +5,28 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from rheostat.cli import options as o
+from rheostat.cli.asks import asks
+from rheostat.cli.options.declared import argument, option
 
 
+@asks("llm.calibrate", prefix_cache="prefix_cache_tokens")
 def calibrate(
     recorded: Annotated[
         Path,
-        typer.Argument(
-            help="Answered requests with moments or durations: vllm bench serve --save-detailed, "
-            "SGLang's bench_serving with details, aiperf's profile_export.jsonl, LLMServingSim, a "
-            "request log as JSON lines, CSV or parquet (arrival_time, ttft_ms, e2e_latency_ms, "
-            "input_len, ...), or submit_s, prompt_tokens, output_tokens, start_s, end_s.",
-            metavar="RECORDED",
+        argument(
+            "Answered requests with moments or durations: vllm bench serve --save-detailed, "
+            "SGLang's bench_serving with details, aiperf's profile_export.jsonl, "
+            "LLMServingSim, a request log as JSON lines, CSV or parquet (arrival_time, "
+            "ttft_ms, e2e_latency_ms, input_len, ...), or submit_s, prompt_tokens, "
+            "output_tokens, start_s, end_s.",
+            "RECORDED",
         ),
     ],
     learn: Annotated[
         int | None,
-        typer.Option(
-            help="Learn from so many of the first requests.",
+        option(
+            "Learn from so many of the first requests.",
             min=1,
             max=100_000_000,
             show_default="100, or half",
@@ -32,8 +34,8 @@ def calibrate(
     ] = None,
     batch_cap: Annotated[
         int | None,
-        typer.Option(
-            help="Requests that run at once on each server.",
+        option(
+            "Requests that run at once on each server.",
             min=1,
             max=1_000_000,
             show_default="read from the log",
@@ -41,27 +43,22 @@ def calibrate(
     ] = None,
     cache_tokens: Annotated[
         int | None,
-        typer.Option(
-            help="Tokens that each server's cache holds.",
+        option(
+            "Tokens that each server's cache holds.",
             min=1,
             max=10**12,
             show_default="read from the log",
         ),
     ] = None,
-    chunk: Annotated[
-        int, typer.Option(help="Prompt tokens prefilled in a step.", min=1, max=10**9)
-    ] = 2048,
-    replicas: Annotated[int, typer.Option(help="Servers that answered.", min=1, max=10_000)] = 1,
+    chunk: Annotated[int, option("Prompt tokens prefilled in a step.", min=1, max=10**9)] = 2048,
+    replicas: Annotated[int, option("Servers that answered.", min=1, max=10_000)] = 1,
     prefill_replicas: Annotated[
-        int,
-        typer.Option(
-            help="Servers that only prefilled; the others only decoded.", min=0, max=10_000
-        ),
+        int, option("Servers that only prefilled; the others only decoded.", min=0, max=10_000)
     ] = 0,
     prefix_cache: Annotated[
         int,
-        typer.Option(
-            help="Tokens of earlier prompts that each server kept, for logs with texts or blocks "
+        option(
+            "Tokens of earlier prompts that each server kept, for logs with texts or blocks "
             "of prompts; 0 finds out whether there was such a cache.",
             min=0,
             max=10**12,
@@ -69,8 +66,8 @@ def calibrate(
     ] = 0,
     hit_rate: Annotated[
         float | None,
-        typer.Option(
-            help="Share of prompt tokens that a prefix cache held, for logs that do not say it.",
+        option(
+            "Share of prompt tokens that a prefix cache held, for logs that do not say it.",
             min=0.0,
             max=1.0,
             show_default="read from first tokens",
@@ -89,11 +86,3 @@ def calibrate(
     a line through their numbers of tokens.  Limits of the server that are not given are read from
     the log where it shows any, and noted.
     """
-    from rheostat.cli.output import printed
-    from rheostat.questions.llm import calibrate as ask
-
-    with printed(json=json, html=html, figure=figure) as put:
-        put(ask(recorded, learn=learn, batch_cap=batch_cap, cache_tokens=cache_tokens, chunk=chunk,
-                replicas=replicas, prefill_replicas=prefill_replicas,
-                prefix_cache_tokens=prefix_cache, hit_rate=hit_rate, seed=seed,
-                columns=column or ()))  # fmt: skip

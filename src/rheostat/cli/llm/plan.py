@@ -5,67 +5,60 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from rheostat.cli import options as o
+from rheostat.cli.asks import asks
 from rheostat.cli.llm.serving_runs import Config, Gpus, Kernels, Runs
+from rheostat.cli.options.declared import option
 
 
+@asks("llm.plan", carbon="carbon_g_per_kwh", config="model_config")
 def plan(
     runs: Runs,
-    app: Annotated[str, typer.Option(help="The language model, as RUNS names it.")],
-    workload: Annotated[str, typer.Option(help="The workload, as RUNS names it.")] = "",
+    app: Annotated[str, option("The language model, as RUNS names it.")],
+    workload: Annotated[str, option("The workload, as RUNS names it.")] = "",
     knob: Annotated[
         list[str] | None,
-        typer.Option(
-            help="What may be turned, as gpus=1,2,4 or power_cap_w=400..700/100; others stay as "
+        option(
+            "What may be turned, as gpus=1,2,4 or power_cap_w=400..700/100; others stay as "
             "models of this architecture were run. Repeatable."
         ),
     ] = None,
-    itl: Annotated[str, typer.Option(help="Most time between tokens, as 50ms or 50ms@0.9.")] = "",
-    power: Annotated[str, typer.Option(help="Most power of the deployment, as 2kW@0.9.")] = "",
-    minimise: Annotated[str, typer.Option(help="energy, cost or carbon, of a token.")] = "energy",
+    itl: Annotated[str, option("Most time between tokens, as 50ms or 50ms@0.9.")] = "",
+    power: Annotated[str, option("Most power of the deployment, as 2kW@0.9.")] = "",
+    minimise: Annotated[str, option("energy, cost or carbon, of a token.")] = "energy",
     gpu_price: Annotated[
-        list[str] | None,
-        typer.Option(help="Price of a GPU-hour: 2.5, or by type H100=2.5. Repeatable."),
+        list[str] | None, option("Price of a GPU-hour: 2.5, or by type H100=2.5. Repeatable.")
     ] = None,
-    kwh_price: Annotated[float, typer.Option(help="Price of a kilowatt-hour.", min=0.0)] = 0.0,
-    carbon: Annotated[
-        float, typer.Option(help="Carbon of electricity, gCO2e per kWh.", min=0.0)
-    ] = 0.0,
+    kwh_price: Annotated[float, option("Price of a kilowatt-hour.", min=0.0)] = 0.0,
+    carbon: Annotated[float, option("Carbon of electricity, gCO2e per kWh.", min=0.0)] = 0.0,
     trace: Annotated[
-        Path | None,
-        typer.Option(help="Also choose replicas and order for this trace of requests."),
+        Path | None, option("Also choose replicas and order for this trace of requests.")
     ] = None,
     ttft: Annotated[
         str,
-        typer.Option(
-            help="Most time to the first token: over the trace for 99 % (10s), else of a "
-            "request that finds a place, with --prompt-tokens, as 500ms@0.9."
+        option(
+            "Most time to the first token: over the trace for 99 % (10s), else of a request "
+            "that finds a place, with --prompt-tokens, as 500ms@0.9."
         ),
     ] = "",
-    prompt_tokens: Annotated[float, typer.Option(help="Tokens of a prompt.", min=0.0)] = 0.0,
-    output_tokens: Annotated[float, typer.Option(help="Tokens of an answer.", min=0.0)] = 0.0,
+    prompt_tokens: Annotated[float, option("Tokens of a prompt.", min=0.0)] = 0.0,
+    output_tokens: Annotated[float, option("Tokens of an answer.", min=0.0)] = 0.0,
     context_tokens: Annotated[
         float,
-        typer.Option(
-            help="Tokens of a running request, prompt and answer: the caches of a full "
-            "batch have to fit --memory.",
+        option(
+            "Tokens of a running request, prompt and answer: the caches of a full batch have "
+            "to fit --memory.",
             min=0.0,
         ),
     ] = 0.0,
     memory: Annotated[
-        float, typer.Option(help="Share of the GPUs' memory that may be taken.", min=0.0, max=1.0)
+        float, option("Share of the GPUs' memory that may be taken.", min=0.0, max=1.0)
     ] = 0.9,
     config: Config = None,
     gpu: Gpus = None,
-    engine: Annotated[
-        str, typer.Option(help="Whose command line is printed: vllm or sglang.")
-    ] = "vllm",
+    engine: Annotated[str, option("Whose command line is printed: vllm or sglang.")] = "vllm",
     kernels: Kernels = None,
-    replicas: Annotated[
-        int, typer.Option(help="Most replicas for the trace.", min=1, max=1000)
-    ] = 8,
+    replicas: Annotated[int, option("Most replicas for the trace.", min=1, max=1000)] = 8,
     html: o.Html = None,
     figure: o.Figure = None,
     form: o.Form = "",
@@ -80,14 +73,3 @@ def plan(
     What simple rules would take, and what that costs more, stands below.  With --trace candidates
     serve the trace in simulation, each with the fewest replicas that hold --ttft.
     """
-    from rheostat.cli.output import printed
-    from rheostat.questions.llm import plan as ask
-
-    with printed(json=json, html=html, figure=figure) as put:
-        put(ask(runs, app, workload=workload, knobs=knob, itl=itl, power=power, ttft=ttft,
-                minimise=minimise, gpu_price=gpu_price or (), kwh_price=kwh_price,
-                carbon_g_per_kwh=carbon, trace=trace, prompt_tokens=prompt_tokens,
-                output_tokens=output_tokens, context_tokens=context_tokens, memory=memory,
-                model_config=config, gpus=gpu or (), engine=engine, kernels=kernels,
-                replicas=replicas, format=form, columns=mapped, renamed=column or (),
-                units=unit or ()))  # fmt: skip

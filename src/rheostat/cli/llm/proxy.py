@@ -5,84 +5,75 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from rheostat.cli import options as o
+from rheostat.cli.asks import asks
+from rheostat.cli.options.declared import option
 
 
+@asks("rheostat.questions.serving_proxy:proxy")
 def proxy(
     upstream: Annotated[
         list[str],
-        typer.Option(
-            help="Address of a server, as http://127.0.0.1:8000 or http://USER:PASSWORD@HOST/PATH. "
-            "Repeatable."
+        option(
+            "Address of a server, as http://127.0.0.1:8000 or "
+            "http://USER:PASSWORD@HOST/PATH. Repeatable."
         ),
     ],
-    policy: Annotated[
-        str, typer.Option(help="cost, shortest-answer, shortest-prompt or fcfs.")
-    ] = "cost",
+    policy: Annotated[str, option("cost, shortest-answer, shortest-prompt or fcfs.")] = "cost",
     priority: Annotated[
         str,
-        typer.Option(
-            help="vllm or sglang: set each request's priority and let the server order; else the "
+        option(
+            "vllm or sglang: set each request's priority and let the server order; else the "
             "requests wait here."
         ),
     ] = "",
     in_flight: Annotated[
-        int, typer.Option(help="Requests that a server runs at once.", min=1, max=100_000)
+        int, option("Requests that a server runs at once.", min=1, max=100_000)
     ] = 16,
     waiting: Annotated[
-        int, typer.Option(help="Requests that wait; further ones get 503.", min=1, max=10_000_000)
+        int, option("Requests that wait; further ones get 503.", min=1, max=10_000_000)
     ] = 10_000,
     head_start: Annotated[
-        float,
-        typer.Option(help="Seconds that a request of a tenth of the cost goes before.", min=0.0),
+        float, option("Seconds that a request of a tenth of the cost goes before.", min=0.0)
     ] = 100.0,
     within: Annotated[
         str,
-        typer.Option(
-            help="Bound for 99 of 100 answers, as 90s: cheap requests first as long as no other is "
-            "late for it; or as 1.2x, times what first come, first served would need."
+        option(
+            "Bound for 99 of 100 answers, as 90s: cheap requests first as long as no other "
+            "is late for it; or as 1.2x, times what first come, first served would need."
         ),
     ] = "",
     per_tenant: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Requests of one tenant at servers at once, as 8; of one alone, as batch=2. The "
+        option(
+            "Requests of one tenant at servers at once, as 8; of one alone, as batch=2. The "
             "next place goes to who holds the fewest. Repeatable."
         ),
     ] = None,
     tenant_header: Annotated[
-        str, typer.Option(help="Header that says whose a request is; its API key if not given.")
+        str, option("Header that says whose a request is; its API key if not given.")
     ] = "",
     step: Annotated[
-        str, typer.Option(help="Seconds of a step, as rheostat llm calibrate prints them.")
+        str, option("Seconds of a step, as rheostat llm calibrate prints them.")
     ] = "8e-3,20e-6,22e-9,22e-6",
     model: Annotated[
-        Path | None, typer.Option("--model", help="Begin with this model of llm rank --save.")
+        Path | None, option("Begin with this model of llm rank --save.", "--model")
     ] = None,
     save: Annotated[
-        Path | None,
-        typer.Option("--save", "-o", help="Keep what was learned in this file.", writable=True),
+        Path | None, option("Keep what was learned in this file.", "--save", "-o", writable=True)
     ] = None,
-    host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(help="Port to listen at; 0 takes a free one.", min=0, max=65535)
-    ] = 8100,
+    host: Annotated[str, option("Address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, option("Port to listen at; 0 takes a free one.", min=0, max=65535)] = 8100,
     allowed_host: Annotated[
         list[str] | None,
-        typer.Option(
-            help="At an address of this machine alone: a name in Host beside localhost. Repeatable."
-        ),
+        option("At an address of this machine alone: a name in Host beside localhost. Repeatable."),
     ] = None,
-    timeout: Annotated[
-        float, typer.Option(help="Longest silence of a server, s.", min=0.1)
-    ] = 600.0,
+    timeout: Annotated[float, option("Longest silence of a server, s.", min=0.1)] = 600.0,
     body_limit: Annotated[
-        int, typer.Option(help="Bytes of a request, at most.", min=1, max=2**32)
+        int, option("Bytes of a request, at most.", min=1, max=2**32)
     ] = 10_000_000,
     stop_after: Annotated[
-        float, typer.Option(help="Stop after so many seconds; 0 never does.", min=0.0)
+        float, option("Stop after so many seconds; 0 never does.", min=0.0)
     ] = 0.0,
     json: o.Json = False,
 ) -> None:
@@ -91,12 +82,3 @@ def proxy(
     Speaks and expects the API of OpenAI; answers stream through.  It learns how long answers are
     from those that pass.  Counts are at /metrics.
     """
-    from rheostat.cli.output import printed
-    from rheostat.questions.serving_proxy import proxy as ask
-
-    with printed(json=json) as put:
-        put(ask(upstream, policy=policy, priority=priority, in_flight=in_flight, waiting=waiting,
-                head_start_s=head_start, within=within, per_tenant=per_tenant or (),
-                tenant_header=tenant_header, step_s=step, model=model, save=save,
-                host=host, port=port, allowed_hosts=allowed_host or (), timeout_s=timeout,
-                body_limit_b=body_limit, stop_after_s=stop_after))  # fmt: skip

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from rheostat.cli.options.declared import option
 from rheostat.errors import DataError
 
 NO_FREQUENCY = (
@@ -22,23 +23,20 @@ def _no_frequency(frequency: str) -> str:
 
 
 Frequency = Annotated[str, typer.Option(hidden=True, callback=_no_frequency)]
-Replicas = Annotated[int, typer.Option(help="Servers of this kind.", min=1, max=10_000)]
-Routing = Annotated[str, typer.Option(help="Who is sent where: round-robin, least-work or prefix.")]
+Replicas = Annotated[int, option("Servers of this kind.", min=1, max=10_000)]
+Routing = Annotated[str, option("Who is sent where: round-robin, least-work or prefix.")]
 PrefixCache = Annotated[
-    int, typer.Option(help="Tokens of earlier prompts that each server keeps.", min=0, max=10**12)
+    int, option("Tokens of earlier prompts that each server keeps.", min=0, max=10**12)
 ]
 HitRate = Annotated[
     float,
-    typer.Option(
-        help="Share of every prompt that a prefix cache holds, for traces that say nothing of it.",
+    option(
+        "Share of every prompt that a prefix cache holds, for traces that say nothing of it.",
         min=0.0,
         max=1.0,
     ),
 ]
 PrefillReplicas = Annotated[
-    int,
-    typer.Option(help="Servers that only prefill; the others then only decode.", min=0, max=10_000),
+    int, option("Servers that only prefill; the others then only decode.", min=0, max=10_000)
 ]
-Transfer = Annotated[
-    float, typer.Option(help="Seconds per token to move a cache to another server.", min=0.0)
-]
+Transfer = Annotated[float, option("Seconds per token to move a cache to another server.", min=0.0)]

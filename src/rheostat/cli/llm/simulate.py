@@ -5,89 +5,80 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from rheostat.cli import options as o
+from rheostat.cli.asks import asks
 from rheostat.cli.llm import replica_options as r
+from rheostat.cli.options.declared import argument, option
 
 
+@asks("llm.simulate", prefix_cache="prefix_cache_tokens")
 def simulate(
     trace: Annotated[
         Path,
-        typer.Argument(
-            help="Requests: an Azure or Mooncake trace, what llm calibrate reads, or a table with "
+        argument(
+            "Requests: an Azure or Mooncake trace, what llm calibrate reads, or a table with "
             "submit_s, prompt_tokens and output_tokens.",
-            metavar="TRACE",
+            "TRACE",
         ),
     ],
     policies: Annotated[
         str,
-        typer.Option(
-            help="Orders of the waiting requests, comma-separated: fcfs, shortest-prompt, "
-            "cost-oracle, hrrn-oracle (highest ratio of waiting to cost); by the lengths in a "
-            "column predicted_tokens of TRACE: shortest-answer, cost, hrrn."
+        option(
+            "Orders of the waiting requests, comma-separated: fcfs, shortest-prompt, "
+            "cost-oracle, hrrn-oracle (highest ratio of waiting to cost); by the lengths in "
+            "a column predicted_tokens of TRACE: shortest-answer, cost, hrrn."
         ),
     ] = "fcfs,shortest-prompt,cost-oracle",
-    rate: Annotated[
-        float, typer.Option(help="Play the trace this many times as fast.", min=1e-6)
-    ] = 1.0,
-    batch_cap: Annotated[
-        int, typer.Option(help="Requests that run at once.", min=1, max=1_000_000)
-    ] = 256,
-    cache_tokens: Annotated[
-        int, typer.Option(help="Tokens the cache holds.", min=1, max=10**12)
-    ] = 400_000,
-    chunk: Annotated[
-        int, typer.Option(help="Prompt tokens prefilled in a step.", min=1, max=10**9)
-    ] = 2048,
+    rate: Annotated[float, option("Play the trace this many times as fast.", min=1e-6)] = 1.0,
+    batch_cap: Annotated[int, option("Requests that run at once.", min=1, max=1_000_000)] = 256,
+    cache_tokens: Annotated[int, option("Tokens the cache holds.", min=1, max=10**12)] = 400_000,
+    chunk: Annotated[int, option("Prompt tokens prefilled in a step.", min=1, max=10**9)] = 2048,
     step: Annotated[
         str,
-        typer.Option(
-            help="Seconds of a step: of itself, per running request, per token in a cache, per "
+        option(
+            "Seconds of a step: of itself, per running request, per token in a cache, per "
             "prefilled token."
         ),
     ] = "8e-3,20e-6,22e-9,22e-6",
     delay: Annotated[
-        float, typer.Option(help="Seconds of an answer outside of steps: network, reading.", min=0)
+        float, option("Seconds of an answer outside of steps: network, reading.", min=0)
     ] = 0.0,
     tool_delay: Annotated[
         float,
-        typer.Option(
-            help="Seconds by which first tokens of tool calls are seen later, where TRACE says "
+        option(
+            "Seconds by which first tokens of tool calls are seen later, where TRACE says "
             "which answers call tools.",
             min=0.0,
         ),
     ] = 0.0,
-    power: Annotated[str, typer.Option(help="Watts without and with a running step.")] = "100,600",
+    power: Annotated[str, option("Watts without and with a running step.")] = "100,600",
     power_cap: Annotated[
         float,
-        typer.Option(
-            help="Watts that a server may draw; steps take longer as in the law of llm fit. "
-            "0 sets no cap.",
+        option(
+            "Watts that a server may draw; steps take longer as in the law of llm fit. 0 "
+            "sets no cap.",
             min=0.0,
         ),
     ] = 0.0,
     frequency: r.Frequency = "",
     ageing: Annotated[
-        float, typer.Option(help="Seconds of cost that a second of waiting outweighs.", min=0.0)
+        float, option("Seconds of cost that a second of waiting outweighs.", min=0.0)
     ] = 0.0,
     head_start: Annotated[
         float,
-        typer.Option(
-            help="Seconds that a request of a tenth of the cost goes before; 0 orders by cost "
-            "alone.",
+        option(
+            "Seconds that a request of a tenth of the cost goes before; 0 orders by cost alone.",
             min=0.0,
         ),
     ] = 0.0,
     patience: Annotated[
-        float,
-        typer.Option(help="Who waits for longer goes first, s; 0 sets no limit.", min=0.0),
+        float, option("Who waits for longer goes first, s; 0 sets no limit.", min=0.0)
     ] = 0.0,
     within: Annotated[
         str,
-        typer.Option(
-            help="Bound for 99 of 100 answers, as 90s: cheap requests first as long as no other is "
-            "late for it; or as 1.2x, times the p99 of first come, first served."
+        option(
+            "Bound for 99 of 100 answers, as 90s: cheap requests first as long as no other "
+            "is late for it; or as 1.2x, times the p99 of first come, first served."
         ),
     ] = "",
     replicas: r.Replicas = 1,
@@ -108,13 +99,3 @@ def simulate(
     more than runs with other arrivals differ.  cost-oracle knows the lengths of the answers
     beforehand, which no server does: it is the most an order can gain.
     """
-    from rheostat.cli.output import printed
-    from rheostat.questions.llm import simulate as ask
-
-    with printed(json=json, html=html, figure=figure) as put:
-        put(ask(trace, policies, rate=rate, batch_cap=batch_cap, cache_tokens=cache_tokens,
-                chunk=chunk, step_s=step, delay_s=delay, tool_delay_s=tool_delay, power_w=power,
-                power_cap_w=power_cap, ageing=ageing, head_start_s=head_start,
-                patience_s=patience, within=within, replicas=replicas, routing=routing,
-                prefix_cache_tokens=prefix_cache, prefill_replicas=prefill_replicas,
-                transfer_s=transfer, hit_rate=hit_rate, columns=column or ()))  # fmt: skip

@@ -5,22 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from rheostat.cli.asks import asks
+from rheostat.cli.options.declared import argument, option
 
 
+@asks("fetch")
 def fetch(
-    what: Annotated[
-        str, typer.Argument(help="pm100, adastra, fdata:YY_MM or swf:NAME.", metavar="WHAT")
-    ],
-    base_url: Annotated[str, typer.Option(help="Another server of the same layout.")] = "",
+    what: Annotated[str, argument("pm100, adastra, fdata:YY_MM or swf:NAME.", "WHAT")],
+    base_url: Annotated[str, option("Another server of the same layout.")] = "",
     cache: Annotated[
-        Path | None, typer.Option(help="Folder instead of the user's cache.", file_okay=False)
+        Path | None, option("Folder instead of the user's cache.", file_okay=False)
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    json: Annotated[bool, option("Print one JSON document.", "--json")] = False,
 ) -> None:
     """Download a public log with checksum and resume; prints the path of the file."""
-    from rheostat.cli.output import printed
-    from rheostat.questions.logs.fetch import fetch as ask
-
-    with printed(json=json) as put:
-        put(ask(what, base_url=base_url, cache=cache))

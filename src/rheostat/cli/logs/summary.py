@@ -5,15 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from rheostat.cli import options as o
+from rheostat.cli.asks import Values, asks
+from rheostat.cli.options.declared import argument, option
 
 
+@asks("summary")
 def summary(
-    file: Annotated[Path, typer.Argument(help="A job log, any format read knows.", metavar="FILE")],
+    file: Annotated[Path, argument("A job log, any format read knows.", "FILE")],
     machine: Annotated[
-        str, typer.Option(help="Processors, or a TOML file; what the log tells by default.")
+        str, option("Processors, or a TOML file; what the log tells by default.")
     ] = "",
     form: o.Form = "",
     map_file: o.Map = None,
@@ -24,7 +25,7 @@ def summary(
     figure: o.Figure = None,
     seed: o.Seed = 0,
     json: o.Json = False,
-) -> None:
+) -> Values:
     """Say what is in a job log: use, energy, failures, waits beside a simulation, what it can tell.
 
     Always answers, and says what the log lacks in the place of what it would tell. Node-hours,
@@ -32,10 +33,7 @@ def summary(
     as logged beside FCFS with EASY on the machine as found in the log; whether the log can tell
     what a node count does, and the one thing that would change that.
     """
-    from rheostat.cli.output import printed
-    from rheostat.questions.logs.summary import summary as ask
     from rheostat.questions.parse import parse_reader_options
 
     options = parse_reader_options(column or (), columns=map_file, zone=zone, options=option or ())
-    with printed(json=json, html=html, figure=figure) as put:
-        put(ask(file, machine=machine, seed=seed, format=form, options=options))
+    return {"options": options}

@@ -5,51 +5,40 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from rheostat.cli import options as o
+from rheostat.cli.asks import Values, asks
+from rheostat.cli.options.declared import argument, option, written
 
-Files = Annotated[
-    list[Path], typer.Argument(help="A job log, or the parts of one.", metavar="FILE...")
-]
+Files = Annotated[list[Path], argument("A job log, or the parts of one.", "FILE...")]
 
 
+@asks("fit", files="jobs")
 def fit(
     files: Files,
-    out: Annotated[
-        Path,
-        typer.Option("--out", "-o", help="Where the model goes.", writable=True, dir_okay=False),
-    ] = Path("model.rheo"),
+    out: Annotated[Path, written("Where the model goes.", "--out", "-o")] = Path("model.rheo"),
     kind: o.Kind = "auto",
     test_fraction: o.TestFraction = 0.2,
     knobs: Annotated[
-        str, typer.Option(help="Columns that will be turned; only the law model needs to know.")
+        str, option("Columns that will be turned; only the law model needs to know.")
     ] = "nodes",
     seed: o.Seed = 0,
-    out_of_core: Annotated[
-        bool, typer.Option("--out-of-core", help="Never hold all jobs in memory.")
-    ] = False,
+    out_of_core: Annotated[bool, option("Never hold all jobs in memory.", "--out-of-core")] = False,
     dask: Annotated[
-        str | None,
-        typer.Option(metavar="ADDRESS", help="Fit on Dask workers: tcp://host:8786, or local."),
+        str | None, option("Fit on Dask workers: tcp://host:8786, or local.", metavar="ADDRESS")
     ] = None,
     slurm: Annotated[
-        str | None, typer.Option(metavar="QUEUE", help="Fit on Dask workers submitted to Slurm.")
+        str | None, option("Fit on Dask workers submitted to Slurm.", metavar="QUEUE")
     ] = None,
-    workers: Annotated[
-        int, typer.Option(min=1, max=10_000, help="Workers to start (local, Slurm).")
-    ] = 2,
-    memory: Annotated[str, typer.Option(help="Memory of one started worker.")] = "8GB",
+    workers: Annotated[int, option("Workers to start (local, Slurm).", min=1, max=10_000)] = 2,
+    memory: Annotated[str, option("Memory of one started worker.")] = "8GB",
     work: Annotated[
         Path | None,
-        typer.Option(
-            help="Folder from where an interrupted out-of-core fit goes on.", file_okay=False
-        ),
+        option("Folder from where an interrupted out-of-core fit goes on.", file_okay=False),
     ] = None,
     form: o.Form = "",
     mapped: o.Map = None,
     json: o.Json = False,
-) -> None:
+) -> Values:
     """Learn from a job log and save the model; says how right it is on the newest jobs.
 
     The saved model has learnt from all finished jobs of FILE; the scores come from a model that had
@@ -59,11 +48,6 @@ def fit(
     an XGBoost or LightGBM model part by part; what --test-fraction holds back is then not
     learned from.
     """
-    from rheostat.cli.output import printed
-    from rheostat.questions.models.fit import fit as ask
     from rheostat.questions.workers import workers_of
 
-    with printed(json=json) as put:
-        put(ask(files, out=out, method=kind, test_fraction=test_fraction, knobs=knobs, seed=seed,
-                out_of_core=out_of_core, workers=workers_of(dask, slurm, workers, memory),
-                work=work, format=form, columns=mapped))  # fmt: skip
+    return {"workers": workers_of(dask, slurm, workers, memory)}

@@ -5,14 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from rheostat.cli import options as o
+from rheostat.cli.asks import asks
+from rheostat.cli.options.declared import option
 
 
+@asks("predict")
 def predict(
     file: o.File,
-    model: Annotated[Path, typer.Option(help="A model saved by rheostat fit.")],
+    model: Annotated[Path, option("A model saved by rheostat fit.")],
     form: o.Form = "",
     mapped: o.Map = None,
     json: o.Json = False,
@@ -21,8 +22,3 @@ def predict(
 
     A job without similar past runs has an empty forecast.
     """
-    from rheostat.cli.output import printed
-    from rheostat.questions.models.predict import predict as ask
-
-    with printed(json=json) as put:
-        put(ask(file, model, format=form, columns=mapped))

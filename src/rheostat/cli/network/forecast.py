@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from rheostat.cli import options as o
+from rheostat.cli.asks import asks
 from rheostat.cli.network import run_options as r
 
 
+@asks("network.forecast", folder="run")
 def forecast(
     folder: r.Folder,
     app: r.App = None,
@@ -20,8 +22,3 @@ def forecast(
     made before the iteration was shown.  Where the regime has changed, a line says to go back to
     simulation.
     """
-    from rheostat.cli.output import printed
-    from rheostat.questions.network import forecast as ask
-
-    with printed(json=json, html=html, figure=figure) as put:
-        put(ask(folder, app or (), steps=steps))

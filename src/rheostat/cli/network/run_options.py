@@ -5,20 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from rheostat.cli.options.declared import argument, option
 
 Folder = Annotated[
     Path,
-    typer.Argument(
-        help="Folder of a simulated run: an iteration log, and what there is of net.conf, wl.conf, "
-        "alloc.conf and port telemetry. Or a file: a log or a CSV of iteration times alone.",
-        metavar="FOLDER",
+    argument(
+        "Folder of a simulated run: an iteration log, and what there is of net.conf, "
+        "wl.conf, alloc.conf and port telemetry. Or a file: a log or a CSV of iteration "
+        "times alone.",
+        "FOLDER",
     ),
 ]
-App = Annotated[
-    list[str] | None, typer.Option(help="Only this application, as wl.conf names it. Repeatable.")
-]
-Save = Annotated[
-    Path | None, typer.Option("--save", "-o", help="Keep the model in this file.", writable=True)
-]
-Ahead = Annotated[int, typer.Option("--steps", help="Iterations ahead.", min=1, max=30)]
+App = Annotated[list[str] | None, option("Only this application, as wl.conf names it. Repeatable.")]
+Save = Annotated[Path | None, option("Keep the model in this file.", "--save", "-o", writable=True)]
+Ahead = Annotated[int, option("Iterations ahead.", "--steps", min=1, max=30)]

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-Html = Annotated[
-    Path | None, typer.Option(help="Also write an HTML report here.", writable=True, dir_okay=False)
-]
+from rheostat.cli.options.declared import option, written
+
+Html = Annotated[Path | None, written("Also write an HTML report here.")]
 
 
 def _can_be_drawn(figure: Path | None) -> Path | None:
@@ -37,12 +37,10 @@ def two_to_draw(figure: Path | None, objectives: str | Sequence[str]) -> None:
 
 Figure = Annotated[
     Path | None,
-    typer.Option(
-        help="Also write the picture here, for papers: .svg, .pdf or .png; further ones beside it.",
-        writable=True,
-        dir_okay=False,
+    written(
+        "Also write the picture here, for papers: .svg, .pdf or .png; further ones beside it.",
         callback=_can_be_drawn,
     ),
 ]
 
-Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
+Json = Annotated[bool, option("One JSON document on stdout.", "--json")]

@@ -8,7 +8,9 @@ from typing import Annotated
 import typer
 
 from rheostat.cli import options as o
+from rheostat.cli.asks import Values, asks
 from rheostat.cli.options import batch as b
+from rheostat.cli.options.declared import option, written
 
 
 def _tell_orders(asked: bool) -> None:
@@ -22,18 +24,19 @@ def _tell_orders(asked: bool) -> None:
     raise typer.Exit
 
 
+@asks("simulate", trace="jobs")
 def simulate(
     trace: b.Trace,
     machine: b.MachineSize = "",
     policy: Annotated[
         list[str] | None,
-        typer.Option(
-            help="fcfs, easy, conservative, ORDER, ORDER+easy, ORDER+conservative, agent:FILE "
-            "(agent:ours comes with rheostat), best-of-past (each night the order that did best "
-            "in replays of the days before) or your own, FILE.py:NAME.  ORDER is fcfs, sjf, "
-            "ljf, saf, sqf, largest, lxf, wfp3, unicef, f1, f2, f3, f4, multifactor, "
-            "multifactor:FILE or tree:FILE; rheostat simulate --orders says what each means.  "
-            "Repeatable, the first is what the others are compared with.  [default: easy]"
+        option(
+            "fcfs, easy, conservative, ORDER, ORDER+easy, ORDER+conservative, agent:FILE "
+            "(agent:ours comes with rheostat), best-of-past (each night the order that did "
+            "best in replays of the days before) or your own, FILE.py:NAME.  ORDER is fcfs, "
+            "sjf, ljf, saf, sqf, largest, lxf, wfp3, unicef, f1, f2, f3, f4, multifactor, "
+            "multifactor:FILE or tree:FILE; rheostat simulate --orders says what each means. "
+            " Repeatable, the first is what the others are compared with.  [default: easy]"
         ),
     ] = None,
     estimates: b.Estimates = "user",
@@ -43,27 +46,21 @@ def simulate(
     guard: b.Guard = "",
     replays: Annotated[
         int,
-        typer.Option(
+        option(
+            "Also replay TRACE so many times, submissions moved by up to 120 s: do policies "
+            "differ by more than that does?  At least 2.",
             min=0,
             max=1000,
-            help="Also replay TRACE so many times, submissions moved by up to 120 s: do policies "
-            "differ by more than that does?  At least 2.",
         ),
     ] = 0,
     alternatives: Annotated[
         Path | None,
-        typer.Option(help="Moldable jobs: a CSV or parquet table of job_id, cores, runtime_s, ..."),
+        option("Moldable jobs: a CSV or parquet table of job_id, cores, runtime_s, ..."),
     ] = None,
     power_model: o.PowerModel = None,
-    schedule: Annotated[
-        Path | None,
-        typer.Option(help="Write starts and ends here, as CSV.", writable=True, dir_okay=False),
-    ] = None,
+    schedule: Annotated[Path | None, written("Write starts and ends here, as CSV.")] = None,
     orders: Annotated[
-        bool,
-        typer.Option(
-            "--orders", help="Say what each ORDER means.", callback=_tell_orders, is_eager=True
-        ),
+        bool, option("Say what each ORDER means.", "--orders", callback=_tell_orders, is_eager=True)
     ] = False,
     html: o.Html = None,
     figure: o.Figure = None,
@@ -72,23 +69,13 @@ def simulate(
     map_file: o.Map = None,
     column: o.Columns = None,
     json: o.Json = False,
-) -> None:
+) -> Values:
     """Run TRACE through batch policies and compare how long jobs wait.
 
     Sizes are processors asked for, else used.  Rows that no machine could run are noted and left
     out; nothing else is changed.  Differences from the first policy are paired, job by job; their
     intervals are drawn with --seed.
     """
-    from rheostat.cli.output import printed, tell
     from rheostat.questions.parse import parse_reader_options
-    from rheostat.questions.scheduling.simulate import simulate as ask
 
-    options = parse_reader_options(column or (), columns=map_file)
-    with printed(json=json, html=html, figure=figure) as put:
-        answer = ask(trace, policy or "easy", machine or None, estimates=estimates,
-                     semantics=semantics, ties=ties, overdue=overdue or None, guard=guard,
-                     replays=replays, alternatives=alternatives, power_model=power_model,
-                     seed=seed, format=form, options=options)  # fmt: skip
-        for path in answer.write(schedule) if schedule else ():
-            tell(f"wrote {path}")
-        put(answer)
+    return {"options": parse_reader_options(column or (), columns=map_file)}

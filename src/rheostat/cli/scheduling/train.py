@@ -5,87 +5,79 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from rheostat.cli import options as o
 from rheostat.cli.options.batch import MachineSize, Trace
+from rheostat.cli.options.declared import option
 
 
 def train(
     trace: Trace,
     out: Annotated[
-        Path,
-        typer.Option(
-            "--out", "-o", help="The agent, written after each round; the same call continues."
-        ),
+        Path, option("The agent, written after each round; the same call continues.", "--out", "-o")
     ],
-    agent: Annotated[str, typer.Option(help="dras-pg, dras-dql, a2c, ppo or ours.")] = "dras-pg",
+    agent: Annotated[str, option("dras-pg, dras-dql, a2c, ppo or ours.")] = "dras-pg",
     objective: Annotated[
         str,
-        typer.Option(
-            help="wait, slowdown, utilisation, energy, cost or carbon; or weights of several, as "
-            "slowdown=1,energy=0.2, in units of what FCFS with EASY makes; or dras_capability, "
-            "dras_capacity.  [default: dras_capability for DRAS, else slowdown]"
+        option(
+            "wait, slowdown, utilisation, energy, cost or carbon; or weights of several, as "
+            "slowdown=1,energy=0.2, in units of what FCFS with EASY makes; or "
+            "dras_capability, dras_capacity.  [default: dras_capability for DRAS, else "
+            "slowdown]"
         ),
     ] = "",
     jobsets: Annotated[
         int | None,
-        typer.Option(
-            min=1, max=10_000, help="DRAS: learn from the first so many weeks.  [default: all]"
-        ),
+        option("DRAS: learn from the first so many weeks.  [default: all]", min=1, max=10_000),
     ] = None,
     updates: Annotated[
         int | None,
-        typer.Option(
+        option(
+            "A2C, PPO: learn so many times.  [default: 100; ours: 24 generations]",
             min=1,
             max=10_000,
-            help="A2C, PPO: learn so many times.  [default: 100; ours: 24 generations]",
         ),
     ] = None,
     phases: Annotated[
         str,
-        typer.Option(
-            help="Weeks drawn from the trace, weeks of it, and synthetic ones like it, as 9,9,82 "
+        option(
+            "Weeks drawn from the trace, weeks of it, and synthetic ones like it, as 9,9,82 "
             "(DRAS), together at most 10,000; else those of the trace alone."
         ),
     ] = "",
     test_fraction: o.TestFraction = 0.2,
     faithful: Annotated[
         bool,
-        typer.Option(
+        option(
+            "DRAS: as released, or a small network on scaled inputs without hindsight.",
             "--faithful/--scaled",
-            help="DRAS: as released, or a small network on scaled inputs without hindsight.",
         ),
     ] = True,
     set_: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            "Any switch of the agent, as lr=0.001 or plans=requested.  Repeatable.",
             "--set",
             metavar="SWITCH=VALUE",
-            help="Any switch of the agent, as lr=0.001 or plans=requested.  Repeatable.",
         ),
     ] = None,
     search: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            max=10_000,
-            help="First try so many settings by short trainings; journal: OUT.search.",
+        option(
+            "First try so many settings by short trainings; journal: OUT.search.", min=1, max=10_000
         ),
     ] = None,
     workers: Annotated[
         int,
-        typer.Option(
+        option(
+            "A2C, PPO: processes that play, at most one a core; the agent is the same.",
             min=1,
             max=1024,
-            help="A2C, PPO: processes that play, at most one a core; the agent is the same.",
         ),
     ] = 1,
     machine: MachineSize = "",
     power_model: o.PowerModel = None,
     estimates: Annotated[
-        str,
-        typer.Option(help="What planning believes of run times: user, or perfect (clairvoyant)."),
+        str, option("What planning believes of run times: user, or perfect (clairvoyant).")
     ] = "user",
     html: o.Html = None,
     figure: o.Figure = None,

@@ -5,36 +5,25 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from rheostat.cli import options as o
+from rheostat.cli.asks import asks
+from rheostat.cli.options.declared import argument, option, written
 
 
+@asks("caps", tried="runs", by="group_by")
 def caps(
-    known: Annotated[
-        Path,
-        typer.Argument(help="Runs of known applications under caps.", metavar="KNOWN"),
-    ],
-    app: Annotated[str, typer.Option(help="The application asked about.")],
+    known: Annotated[Path, argument("Runs of known applications under caps.", "KNOWN")],
+    app: Annotated[str, option("The application asked about.")],
     tried: Annotated[
-        Path | None,
-        typer.Option(help="Its few runs; by default those that KNOWN has of it."),
+        Path | None, option("Its few runs; by default those that KNOWN has of it.")
     ] = None,
-    loss: Annotated[
-        float, typer.Option(min=0, max=0.9, help="Share of speed that may be lost.")
-    ] = 0.05,
+    loss: Annotated[float, option("Share of speed that may be lost.", min=0, max=0.9)] = 0.05,
     risk: Annotated[
-        float, typer.Option(min=0.5, max=0.999, help="Probability with which the bound must hold.")
+        float, option("Probability with which the bound must hold.", min=0.5, max=0.999)
     ] = 0.9,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            help="Write what is believed as runs (CSV), for rheostat budget plan.",
-            writable=True,
-            dir_okay=False,
-        ),
+        written("Write what is believed as runs (CSV), for rheostat budget plan.", "--out", "-o"),
     ] = None,
     where: o.Where = None,
     by: o.By = "",
@@ -45,10 +34,10 @@ def caps(
     column: o.Columns = None,
     knob: Annotated[
         list[str] | None,
-        typer.Option(
-            "--knob",
-            help="Caps to predict that the known applications did not run, as cap_w=100..250/5 or "
+        option(
+            "Caps to predict that the known applications did not run, as cap_w=100..250/5 or "
             "gpu_cap_w=155,165. Repeatable.",
+            "--knob",
         ),
     ] = None,
     json: o.Json = False,
@@ -60,10 +49,3 @@ def caps(
     the highest caps; the others are asked for in turn. Beside the answer stand a line between the
     same runs, bilinear interpolation of the corners, and a Gaussian process's lower bound.
     """
-    from rheostat.cli.output import printed
-    from rheostat.questions.settings.caps import caps as ask
-
-    with printed(json=json, html=html, figure=figure) as put:
-        put(ask(known, app, runs=tried, loss=loss, risk=risk, knobs=knob, where=where or (),
-                group_by=by, format=form, columns=mapped, renamed=column or (),
-                out=out))  # fmt: skip

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from rheostat.cli import options as o
+from rheostat.cli.asks import asks
+from rheostat.cli.options.declared import option
 
 
+@asks("front")
 def front(
     file: o.File,
-    job: Annotated[str, typer.Option(help="The job's id.")] = "",
+    job: Annotated[str, option("The job's id.")] = "",
     where: Annotated[
         list[str] | None,
-        typer.Option(help="Instead of --job: column=value, first match; these make runs alike."),
+        option("Instead of --job: column=value, first match; these make runs alike."),
     ] = None,
     knob: o.Knobs = None,
     objectives: o.Objectives = o.RUNTIME_ENERGY,
@@ -38,11 +39,4 @@ def front(
     submission times) a setting that was run shows its measurement, and the model fills only the
     settings that were not; if all are of one application, none has to be named.
     """
-    from rheostat.cli.output import printed
-    from rheostat.questions.settings.front import front as ask
-
     o.two_to_draw(figure, objectives)
-    with printed(json=json, html=html, figure=figure) as put:
-        put(ask(file, job=job, where=where or (), knobs=knob, objectives=objectives, rule=rule,
-                limits=within or (), model=model, trial=trial, method=kind, seed=seed, format=form,
-                columns=mapped))  # fmt: skip

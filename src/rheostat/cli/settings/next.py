@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from rheostat.cli import options as o
+from rheostat.cli.asks import asks
+from rheostat.cli.options.declared import option
 
 
+@asks("next_settings", file="runs")
 def next(
     file: o.File,
     knob: o.Knobs = None,
     where: o.Where = None,
-    count: Annotated[
-        int, typer.Option("-n", "--count", min=1, max=100_000, help="Settings to name.")
-    ] = 1,
+    count: Annotated[int, option("Settings to name.", "-n", "--count", min=1, max=100_000)] = 1,
     method: o.Method = "auto",
     prior: o.Prior = None,
     objectives: o.Objectives = o.RUNTIME_ENERGY,
@@ -32,10 +31,3 @@ def next(
     being other applications, teach the method, unless --prior names a table that does.  The method
     is that of `rheostat search`.
     """
-    from rheostat.cli.output import printed
-    from rheostat.questions.settings.next_settings import next_settings as ask
-
-    with printed(json=json) as put:
-        put(ask(file, knobs=knob, where=where or (), count=count, method=method, prior=prior,
-                objectives=objectives, rule=rule, limits=within or (), seed=seed, format=form,
-                columns=mapped))  # fmt: skip

@@ -5,15 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from rheostat.cli import options as o
+from rheostat.cli.asks import asks
+from rheostat.cli.options.declared import option
 from rheostat.cli.site.site_options import Log
 
 
+@asks("site.drift", log="jobs")
 def drift(
     log: Log,
-    model: Annotated[Path, typer.Option(help="What rheostat fit --out wrote.", metavar="FILE")],
+    model: Annotated[Path, option("What rheostat fit --out wrote.", metavar="FILE")],
     json: o.Json = False,
 ) -> None:
     """Say by week how right a saved model was, and raise an alarm with its reason.
@@ -22,8 +23,3 @@ def drift(
     what chance between users' applications explains, or where half of its forecasts were off by 1.5
     times what was usual before. Jobs that the model learned from flatter it.
     """
-    from rheostat.cli.output import printed
-    from rheostat.questions.site.drift import site_drift
-
-    with printed(json=json) as put:
-        put(site_drift(log, model))

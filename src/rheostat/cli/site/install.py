@@ -5,32 +5,25 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
-
 from rheostat.cli import options as o
+from rheostat.cli.asks import asks
+from rheostat.cli.options.declared import argument, option
 from rheostat.cli.site.site_options import DryRun, Etc
 
 
+@asks("site.install")
 def install(
-    advice: Annotated[
-        Path, typer.Argument(help="What rheostat decide --out wrote.", metavar="ADVICE")
-    ],
+    advice: Annotated[Path, argument("What rheostat decide --out wrote.", "ADVICE")],
     etc: Etc = Path("/etc/slurm"),
     mode: Annotated[
         Literal["record", "suggest", "set", "trial"],
-        typer.Option(
-            help="Write to slurmctld's log alone, tell who submits, change jobs, or change a share."
-        ),
+        option("Write to slurmctld's log alone, tell who submits, change jobs, or change a share."),
     ] = "record",
     share: Annotated[
-        float, typer.Option(help="Of a trial: share of jobs that are changed.", min=0.01, max=0.99)
+        float, option("Of a trial: share of jobs that are changed.", min=0.01, max=0.99)
     ] = 0.5,
-    plan: Annotated[
-        Path | None, typer.Option(help="Plan of caps that a prolog and an epilog apply.")
-    ] = None,
-    gpu: Annotated[Literal["nvml", "amd", "none"], typer.Option(help="How GPU caps are set.")] = (
-        "nvml"
-    ),
+    plan: Annotated[Path | None, option("Plan of caps that a prolog and an epilog apply.")] = None,
+    gpu: Annotated[Literal["nvml", "amd", "none"], option("How GPU caps are set.")] = ("nvml"),
     dry_run: DryRun = False,
     json: o.Json = False,
 ) -> None:
@@ -41,20 +34,11 @@ def install(
     add. A trial sets a share of the jobs, drawn by a hash, and keeps the others as asked: site
     shadow reads what that saved. Every file says how to take it out.
     """
-    from rheostat.cli.output import printed
-    from rheostat.questions.site.install import install as ask
-
-    with printed(json=json) as put:
-        put(ask(advice, etc, mode=mode, share=share, plan=plan, gpu=gpu, dry_run=dry_run))
 
 
+@asks("site.uninstall")
 def uninstall(etc: Etc = Path("/etc/slurm"), dry_run: DryRun = False, json: o.Json = False) -> None:
     """Take out what install wrote, as far as nobody has changed it since.
 
     Refused while slurm.conf still includes our settings: slurmctld would not start without them.
     """
-    from rheostat.cli.output import printed
-    from rheostat.questions.site.install import uninstall as ask
-
-    with printed(json=json) as put:
-        put(ask(etc, dry_run=dry_run))

@@ -5,22 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from rheostat.cli import options as o
+from rheostat.cli.asks import asks
+from rheostat.cli.options.declared import option
 from rheostat.cli.site.site_options import Store
 
 
+@asks("site.power", mapped="mapping")
 def power(
     store: Store,
     mapped: Annotated[
-        Path,
-        typer.Option("--map", help="TOML: the server, and which series are whose.", metavar="FILE"),
+        Path, option("TOML: the server, and which series are whose.", "--map", metavar="FILE")
     ],
     overlap: Annotated[
-        str, typer.Option(help="How far before the end of the last call jobs may have ended.")
+        str, option("How far before the end of the last call jobs may have ended.")
     ] = "1h",
-    window: Annotated[str, typer.Option(help="How much time one query asks for.")] = "1h",
+    window: Annotated[str, option("How much time one query asks for.")] = "1h",
     json: o.Json = False,
 ) -> None:
     """Take the power of jobs that ended from a site's Prometheus into their store.
@@ -29,8 +29,3 @@ def power(
     nothing of jobs that shared it. Counters that begin anew and gaps are counted, and a job with
     samples of less than 80 % of its run has no energy.
     """
-    from rheostat.cli.output import printed
-    from rheostat.questions.site.ingest_power import power as ask
-
-    with printed(json=json) as put:
-        put(ask(store, mapped, overlap=overlap, window=window))

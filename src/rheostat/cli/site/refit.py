@@ -5,19 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from rheostat.cli import options as o
+from rheostat.cli.asks import asks
+from rheostat.cli.options.declared import option
 from rheostat.cli.site.site_options import DryRun, Log
 
 
+@asks("site.refit", log="jobs")
 def refit(
     log: Log,
-    model: Annotated[
-        Path, typer.Option(help="The model in use, which is replaced.", metavar="FILE")
-    ],
+    model: Annotated[Path, option("The model in use, which is replaced.", metavar="FILE")],
     test_period: Annotated[
-        str, typer.Option(help="The newest jobs that models are judged on.", metavar="TIME")
+        str, option("The newest jobs that models are judged on.", metavar="TIME")
     ] = "7d",
     kind: o.Kind = "auto",
     dry_run: DryRun = False,
@@ -31,10 +30,3 @@ def refit(
     quantity higher by more than one standard error of the difference or 5 %. The model before it
     stays beside it as FILE.previous.
     """
-    from rheostat.cli.output import printed
-    from rheostat.questions.site.model_refit import site_refit
-
-    with printed(json=json) as put:
-        put(
-            site_refit(log, model, test_period=test_period, method=kind, dry_run=dry_run, seed=seed)
-        )

@@ -5,17 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from rheostat.cli import options as o
+from rheostat.cli.asks import asks
+from rheostat.cli.options.declared import option
 from rheostat.cli.site.site_options import Log
 
 
+@asks("site.shadow", log="jobs")
 def shadow(
     log: Log,
     advice: Annotated[
-        Path,
-        typer.Option(help="What rheostat decide --out wrote before the jobs came.", metavar="FILE"),
+        Path, option("What rheostat decide --out wrote before the jobs came.", metavar="FILE")
     ],
     json: o.Json = False,
     html: o.Html = None,
@@ -26,8 +26,3 @@ def shadow(
     of jobs that install --mode trial drew by chance it is measured, with an interval. Jobs that
     came before the newest that the advice knows do not count.
     """
-    from rheostat.cli.output import printed
-    from rheostat.questions.site.shadow import site_shadow
-
-    with printed(json=json, html=html) as put:
-        put(site_shadow(log, advice))

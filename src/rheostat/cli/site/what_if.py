@@ -5,32 +5,33 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from rheostat.cli import options as o
+from rheostat.cli.asks import asks
+from rheostat.cli.options.declared import option
 from rheostat.cli.site.site_options import Log
 
 
+@asks("site.what_if", log="jobs")
 def what_if(
     log: Log,
     grid: Annotated[
         Path,
-        typer.Option(
-            help="Price, carbon intensity or available power over time: CSV, or JSON of a service.",
+        option(
+            "Price, carbon intensity or available power over time: CSV, or JSON of a service.",
             metavar="FILE",
         ),
     ],
-    machine: Annotated[str, typer.Option(help="TOML file of the site, with its idle watts.")],
-    policy: Annotated[str, typer.Option(help="The site's batch policy.")] = "easy",
+    machine: Annotated[str, option("TOML file of the site, with its idle watts.")],
+    policy: Annotated[str, option("The site's batch policy.")] = "easy",
     capped: Annotated[
         str,
-        typer.Option(
-            help="What a cap does to a job: 0.8=1.07 is 80 % of its power in 1.07 times its time.",
+        option(
+            "What a cap does to a job: 0.8=1.07 is 80 % of its power in 1.07 times its time.",
             metavar="POWER=RUNTIME",
         ),
     ] = "",
-    longer: Annotated[str, typer.Option(help="By how much later jobs may end on average.")] = "10m",
-    replays: Annotated[int, typer.Option(help="For the intervals.", min=0, max=20)] = 5,
+    longer: Annotated[str, option("By how much later jobs may end on average.")] = "10m",
+    replays: Annotated[int, option("For the intervals.", min=0, max=20)] = 5,
     zone: o.Zone = "UTC",
     seed: o.Seed = 0,
     json: o.Json = False,
@@ -42,9 +43,3 @@ def what_if(
     waits, and for how long it exceeds the power that there is. Times of the clock alone (17:00)
     hold for each day.
     """
-    from rheostat.cli.output import printed
-    from rheostat.questions.site.what_if import site_what_if
-
-    with printed(json=json, html=html) as put:
-        put(site_what_if(log, grid, machine=machine, policy=policy, capped=capped or None,
-                         longer=longer, replays=replays, zone=zone, seed=seed))  # fmt: skip

@@ -67,13 +67,10 @@ class VerifyAnswer(Answer):
         """The verdict in words."""
         return sentence(self.verdict)
 
-    def write(self, *, sarif_file: Path | None = None, junit_file: Path | None = None) -> None:
-        """Write findings as SARIF and rungs as JUnit."""
-        for path, text in ((sarif_file, json.dumps(sarif(self.verdict), indent=1) + "\n"),
-                           (junit_file, junit(self.verdict))):  # fmt: skip
-            if path is not None:
-                replace_file(path, text)
-                listener.line(f"wrote {path}")
+    @property
+    def refusal(self) -> str:
+        """The verdict in words, where the candidate may not be used."""
+        return "" if self.accepted else self.sentence()
 
 
 @question
@@ -94,6 +91,8 @@ def verify(
     image: str = "/",
     unsafe_no_sandbox: bool = False,
     seed: int | None = None,
+    sarif: Path | None = None,
+    junit: Path | None = None,
 ) -> VerifyAnswer:
     """Verify that a candidate does what the original does, rung by rung, cheapest first.
 
@@ -126,6 +125,8 @@ def verify(
         Run code without a sandbox, if you trust it; the answer says so.
     seed : int, optional
         Of the hidden inputs; a secret one by default, told after.
+    sarif, junit : Path, optional
+        Where findings go as SARIF, and rungs as JUnit.
 
     Returns
     -------
@@ -169,4 +170,13 @@ def verify(
             other, rungs=chosen or RUNGS, all_rungs=all_rungs,
             progress=lambda rung, done: progress(rung, float(done is not None), 1.0),
         )  # fmt: skip
+    _write(verdict, sarif, junit)
     return VerifyAnswer(verdict=verdict, original=one.files, candidate=other.files)
+
+
+def _write(verdict: Verdict, sarif_file: Path | None, junit_file: Path | None) -> None:
+    for path, text in ((sarif_file, json.dumps(sarif(verdict), indent=1) + "\n"),
+                       (junit_file, junit(verdict))):  # fmt: skip
+        if path is not None:
+            replace_file(path, text)
+            listener.line(f"wrote {path}")

@@ -10,6 +10,7 @@ from rheostat.core.graph import Graph
 from rheostat.errors import QuestionError
 from rheostat.prediction.saved_models.persist import load
 from rheostat.prediction.step_cost import StepCost
+from rheostat.questions.dnn.step import is_model
 from rheostat.questions.dnn.step_front import parse_batches, step_front
 from rheostat.questions.listener import question
 from rheostat.questions.parse import Knobs, Names, parse_names, parse_rules, parse_space
@@ -26,6 +27,7 @@ def front(
     network: str | Path | Graph,
     model: StepCost | Path | str | None = None,
     *,
+    model_name: str = "",
     knobs: Knobs = None,
     device: Names = "",
     batch_size: int | str = 32,
@@ -48,10 +50,12 @@ def front(
     ----------
     network : str, path or Graph
         A network that is known by name; without ``model`` whatever `predict` takes, as
-        ``my_train.py:step``.
+        ``my_train.py:step``.  Or a saved model, with ``model_name``.
     model : StepCost or path, optional
         As ``rheostat dnn fit`` saves it.  Without it the forecast is from data sheets, of all of
         ``device`` at all of ``batch_size``, and what does not fit is left out.
+    model_name : str
+        With a model as ``network``: a network that is known by name.
     knobs : Space, Knob, several Knobs, or texts
         Of ``batch_size``, ``device``, ``precision_bits`` and ``gpus``; batches of 16 to 256 on
         every device of the model by default.
@@ -76,6 +80,8 @@ def front(
     Infeasible
         No setting holds the limits.
     """
+    if model is None and is_model(network):
+        network, model = model_name, str(network)
     if model is None:
         return step_front(network, device=device, batches=batch_size, optimizer=optimizer,
                           image_px=image_px, classes=classes, precision_bits=precision_bits,

@@ -71,6 +71,7 @@ def serve(
     service = DirectorService(clients, Path(models))
     answer(service, endpoint, lambda bound: listener.line(f"listening at {bound}"),
            stop_after_s=stop_after_s)  # fmt: skip
+    listener.line(f"answered {service.answered} requests")
     return service.answered
 
 

@@ -143,6 +143,7 @@ class SourceAnswer(PolicyAnswer):
         Where it was written; then nothing is printed.
     """
 
+    verbatim: ClassVar[bool] = True
     language: str
     out: Path | None = None
 
@@ -174,6 +175,7 @@ class WeightsAnswer(Answer):
     """
 
     schema: ClassVar[str] = "rheostat.explain-slurm/1"
+    verbatim: ClassVar[bool] = True
     lines: str
     words: str
     out: Path | None = None

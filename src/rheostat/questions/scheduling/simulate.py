@@ -53,6 +53,7 @@ def simulate(
     seed: int = 0,
     format: str = "",
     options: Mapping[str, Any] | None = None,
+    schedule: Path | None = None,
 ) -> SimulateAnswer:
     """Run a trace through batch policies and compare how long jobs wait.
 
@@ -97,6 +98,8 @@ def simulate(
         The file's format; guessed by default.
     options : mapping, optional
         Of the reader, as ``{"columns": {"submit_s": "queued_at"}}``.
+    schedule : path, optional
+        Where starts and ends go as CSV, a file for each policy.
 
     Returns
     -------
@@ -142,7 +145,7 @@ def simulate(
         moved = jittered_replays.replays(
             trace, lambda other: _run_all(other, policies, place, given), replays, seed
         )
-    return SimulateAnswer(
+    answer = SimulateAnswer(
         jobs=trace,
         runs=runs,
         trace="trace" if isinstance(jobs, JobTable) else str(jobs),
@@ -150,6 +153,9 @@ def simulate(
         seed=seed,
         replays=moved,
     )
+    for path in answer.write(schedule) if schedule else ():
+        listener.line(f"wrote {path}")
+    return answer
 
 
 def _trace(jobs: inputs.Jobs, form: str, options: Mapping[str, Any] | None) -> JobTable:

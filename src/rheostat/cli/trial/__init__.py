@@ -1,0 +1,1 @@
+"""A small randomised trial, to learn what settings do: plan it, read its result."""
