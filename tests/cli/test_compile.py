@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 
-from rheostat.cli.output import FIRST_USE, Compiling
+from rheostat.explanation.terminal.terminal import FIRST_USE, Compiling
 from tests.simulation.conftest import trace
 
 POLICIES = ("fcfs", "easy", "wfp3+easy", "conservative", "wfp3+conservative", "agent:ours")
@@ -40,7 +40,7 @@ print(json.dumps({"codes": codes, "ahead": len(ahead), "later": sorted(loaded() 
 
 def test_the_first_function_compiled_is_announced_and_later_ones_now_and_then(capsys, monkeypatch):
     clock = [100.0]
-    monkeypatch.setattr("rheostat.cli.output.process_time", lambda: clock[0])
+    monkeypatch.setattr("rheostat.explanation.terminal.terminal.process_time", lambda: clock[0])
     said = Compiling()
     for _ in range(3):
         said.emit(logging.makeLogRecord({"levelno": logging.INFO}))

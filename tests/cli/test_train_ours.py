@@ -78,7 +78,7 @@ def test_judging_is_told_policy_by_policy(tmp_path, capsys, monkeypatch):
         yield lambda *told: said.append(told)
 
     monkeypatch.setattr("rheostat.questions.scheduling.learned_priority.SITES", 0)
-    monkeypatch.setattr("rheostat.cli.progress.stages", listening)
+    monkeypatch.setattr("rheostat.explanation.terminal.terminal.stages", listening)
     log, _ = _log(tmp_path / "site.swf", 1)
     words = ["train", str(log), "--agent", "ours", "--out", str(tmp_path / "x.json")]
     assert run([*words, "--updates", "1"]) == 0

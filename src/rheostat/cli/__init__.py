@@ -90,7 +90,7 @@ def _command(argv: Sequence[str]) -> None:
 
     from rheostat.cli.app import app
     from rheostat.cli.config import TRUST, defaults
-    from rheostat.cli.output import Terminal
+    from rheostat.explanation.terminal.terminal import Terminal
     from rheostat.questions.listener import listening
 
     _prepare(argv)
@@ -98,7 +98,7 @@ def _command(argv: Sequence[str]) -> None:
     root = get_command(app)
     settings = defaults(root, trust=TRUST in ours)
     if noted := settings.notes(ours):
-        from rheostat.cli.output import tell
+        from rheostat.explanation.terminal.terminal import tell
 
         for note in noted:
             tell(f"note: {note}")
@@ -138,7 +138,8 @@ def _prepare(argv: Sequence[str]) -> None:
     """Pages name the command; the compiler is heard."""
     import logging
 
-    from rheostat.cli.output import ASKED, COMPILING
+    from rheostat.cli.output import ASKED
+    from rheostat.explanation.terminal.terminal import COMPILING
 
     ASKED[:] = ["rheostat", *argv]
     log = logging.getLogger("rheostat.compile")

@@ -5,22 +5,19 @@ stdout carries the result alone; notes and progress go to stderr.
 
 from __future__ import annotations
 
-import logging
 import shlex
-import shutil
 import sys
-import textwrap
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from time import process_time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from rheostat.explanation.terminal.terminal import Terminal, console, tell
 
 if TYPE_CHECKING:
     from rheostat.core.report import Grid, Report
     from rheostat.questions.answer import Answer
-    from rheostat.questions.listener import Counted, Received, Rounds, Stages
 
 
 def put_report(report: Report, *grids: Grid | None) -> None:
@@ -45,81 +42,6 @@ def put_report(report: Report, *grids: Grid | None) -> None:
 def on_terminal() -> bool:
     """Whether a person reads the result, with its sentences; in a pipe it is the table alone."""
     return sys.stdout.isatty()
-
-
-def console() -> Any:
-    """The standard output, at most 100 columns wide; rich honours NO_COLOR and COLUMNS."""
-    from rich.console import Console
-
-    from rheostat.explanation.formats.text import WIDEST
-
-    terminal = Console(highlight=False, soft_wrap=False)
-    return Console(highlight=False, width=min(terminal.width, WIDEST))
-
-
-def tell(message: str) -> None:
-    """A line on stderr; on a terminal it is broken between words, further lines indented."""
-    from rheostat.core.texts.printable import printable
-
-    message = printable(message)
-    if sys.stderr.isatty():
-        width = shutil.get_terminal_size().columns
-        message = textwrap.fill(message, width, subsequent_indent="  ", break_on_hyphens=False)
-    print(message, file=sys.stderr)
-
-
-def _tell_messages(messages: Sequence[str], most: int = 8) -> None:
-    for message in messages[:most]:
-        tell(f"note: {message}")
-    if len(messages) > most:
-        tell(f"note: and {len(messages) - most} more")
-
-
-class Terminal:
-    """Hears what happens while a question is worked on, and says it on stderr.
-
-    ``uncounted`` leaves out lines that count, which a program that reads JSON does not want; of
-    notes that come together ``most`` are said.
-    """
-
-    def __init__(self, *, uncounted: bool = False, most: int = 8) -> None:
-        self.uncounted, self.most = uncounted, most
-
-    def notes(self, messages: Sequence[str]) -> None:
-        """A line each; a long list is cut and says so."""
-        _tell_messages(messages, self.most)
-
-    def line(self, text: str) -> None:
-        """A sentence that stands before the answer."""
-        tell(text)
-
-    def working(self, what: str) -> AbstractContextManager[None]:
-        """A spinner."""
-        return working(what)
-
-    def counted(self, what: str) -> AbstractContextManager[Counted]:
-        """A bar, or a line each."""
-        from rheostat.cli.progress import counted
-
-        return counted(what, lines=not self.uncounted)
-
-    def rounds(self, what: str) -> AbstractContextManager[Rounds]:
-        """A bar, or at most some twenty lines."""
-        from rheostat.cli.progress import watched
-
-        return watched(what)
-
-    def stages(self) -> AbstractContextManager[Stages]:
-        """A bar each, or a line as each begins."""
-        from rheostat.cli.progress import stages
-
-        return stages()
-
-    def received(self) -> AbstractContextManager[Received]:
-        """A line that counts up; nothing where stderr is no terminal."""
-        from rheostat.cli.progress import received
-
-        return received()
 
 
 @contextmanager
@@ -183,64 +105,6 @@ def _put_words(answer: Answer, text: str) -> None:
         sys.stdout.write(text)
     elif (report := answer.report()).sections:
         put_report(report, *answer.grids())
-
-
-class Compiling(logging.Handler):
-    """Says on stderr that the simulator is being compiled, which happens once, and how far it is.
-
-    Where a spinner turns the count is beside it; else there is a line at once and one every ten
-    CPU-seconds.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.functions = 0
-        self.spinner: tuple[Any, str] | None = None
-        self._next_s = 0.0
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """One function is being compiled, or none can be kept."""
-        if record.levelno >= logging.WARNING:
-            tell(f"note: {record.getMessage()}")
-            return
-        self.functions += 1
-        if self.spinner is not None:
-            status, what = self.spinner
-            status.update(f"{what} (compiling for the first use: {self.functions} functions)")
-        elif self.functions == 1:
-            tell(FIRST_USE)
-        elif process_time() >= self._next_s:
-            tell(f"compiling: {self.functions} functions so far")
-        else:
-            return
-        self._next_s = process_time() + 10.0
-
-
-FIRST_USE = (
-    "compiling the simulator for its first use, up to a minute of CPU time "
-    "(rheostat doctor --compile does this ahead)"
-)
-COMPILING = Compiling()
-
-
-@contextmanager
-def working(what: str) -> Iterator[None]:
-    """A spinner on stderr while something takes long; nothing where stderr is no terminal."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    from rich.console import Console
-    from rich.markup import escape
-
-    from rheostat.core.texts.printable import printable
-
-    what = escape(printable(what))
-    with Console(stderr=True).status(what) as status:
-        COMPILING.spinner = (status, what)
-        try:
-            yield
-        finally:
-            COMPILING.spinner = None
 
 
 def write_files(report: Report, html: Path | None, figure: Path | None = None) -> None:

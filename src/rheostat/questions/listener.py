@@ -11,22 +11,14 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import wraps
-from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
 
 from rheostat.errors import Infeasible
+from rheostat.explanation.terminal.progress import Counted, Received, Rounds, Stages
 
 if TYPE_CHECKING:
     from rheostat.core.jobs import Note
     from rheostat.questions.answer import Answer
-
-Counted = Callable[[int, int], None]
-"""Called with (done, of)."""
-Rounds = Callable[[int, int, dict[str, Any]], None]
-"""Called after each round with (done, of, facts)."""
-Stages = Callable[[str, float, float], None]
-"""Called within every stage with (stage, done, of)."""
-Received = Callable[[int, int | None], None]
-"""Called with bytes (received, of all, where that is known)."""
 
 
 class Listener(Protocol):

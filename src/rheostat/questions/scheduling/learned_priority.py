@@ -13,9 +13,9 @@ from rheostat.core.jobs import JobTable
 from rheostat.core.machine import Machine
 from rheostat.core.report import Chart, Grid, Report, Section
 from rheostat.errors import DataError
+from rheostat.explanation.terminal.progress import Stages
 from rheostat.questions import listener
 from rheostat.questions.answer import Answer
-from rheostat.questions.listener import Stages
 from rheostat.questions.parse import parse_names, parse_value
 from rheostat.simulation.comparison.sweep import later
 from rheostat.simulation.learned_priority.priority import LearnedPriority

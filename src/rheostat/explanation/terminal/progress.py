@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic, process_time
 from typing import Any
 
-from rheostat.questions.listener import Counted, Received, Rounds, Stages
-
+Counted = Callable[[int, int], None]
+"""Called with (done, of)."""
+Rounds = Callable[[int, int, dict[str, Any]], None]
+"""Called after each round with (done, of, facts)."""
+Stages = Callable[[str, float, float], None]
+"""Called within every stage with (stage, done, of)."""
+Received = Callable[[int, int | None], None]
+"""Called with bytes (received, of all, where that is known)."""
 LINES = 20
 SAID = {
     "jobs": "{:,} jobs",
