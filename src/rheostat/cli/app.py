@@ -66,8 +66,8 @@ MEMBERS = {
     "code": "verify search translate refactor suite",
     "dnn": "fit predict front import_graphs.import_",
     "llm": "demo plan fit simulate calibrate rank proxy",
-    "network": "read generate forecast fit serve",
-    "site": "ingest power what_if shadow drift refit install install.uninstall",
+    "network": "runs.read generate runs.forecast runs.fit serve",
+    "site": "ingest power what_if shadow model.drift model.refit install install.uninstall",
     "trial": "trials.plan trials.read",
 }
 """Groups of commands, in their folders: modules, and the function where it is called otherwise."""

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 from rheostat.cli import options as o
 from rheostat.cli.asks import asks
-from rheostat.cli.options.declared import option, written
+from rheostat.cli.options.declared import option
 
 
 @asks("demo")
 def demo(
     seed: o.Seed = 0,
     jobs: Annotated[int, option("Jobs to generate.", min=200, max=1_000_000)] = 2000,
-    html: Annotated[Path | None, written("Also write an HTML report here.")] = None,
+    html: o.Html = None,
     figure: o.Figure = None,
     kind: Annotated[str, option("Model: auto, law, forest, boosting, xgboost, lightgbm.")] = "auto",
-    json: Annotated[bool, option("One JSON document on stdout.", "--json")] = False,
+    json: o.Json = False,
 ) -> None:
     """Show the main job on a generated log whose truth is known: under a minute, no network."""

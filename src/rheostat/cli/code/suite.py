@@ -7,6 +7,7 @@ from typing import Annotated
 
 from rheostat.cli import options as o
 from rheostat.cli.asks import asks
+from rheostat.cli.code.model_options import Unsafe
 from rheostat.cli.options.declared import option
 
 
@@ -33,9 +34,7 @@ def suite(
             file_okay=False,
         ),
     ] = None,
-    unsafe_no_sandbox: Annotated[
-        bool, option("Run code without a sandbox, if you trust it.", "--unsafe-no-sandbox")
-    ] = False,
+    unsafe_no_sandbox: Unsafe = False,
     json: o.Json = False,
 ) -> None:
     """List the suite's own kernels, or with --hecbench the programs of a checkout.

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from rheostat.cli import options as o
 from rheostat.cli.asks import asks
+from rheostat.cli.budget.budget_options import Gpu
 from rheostat.cli.options.declared import argument, option
 from rheostat.cli.site.site_options import DryRun, Etc
 
@@ -23,7 +24,7 @@ def install(
         float, option("Of a trial: share of jobs that are changed.", min=0.01, max=0.99)
     ] = 0.5,
     plan: Annotated[Path | None, option("Plan of caps that a prolog and an epilog apply.")] = None,
-    gpu: Annotated[Literal["nvml", "amd", "none"], option("How GPU caps are set.")] = ("nvml"),
+    gpu: Gpu = "nvml",
     dry_run: DryRun = False,
     json: o.Json = False,
 ) -> None:

@@ -1,4 +1,4 @@
-"""`rheostat site refit`: fit anew, and replace the model in use if the new one is not worse."""
+"""`rheostat site drift|refit`: how right a saved model was by week; a new one if it is better."""
 
 from __future__ import annotations
 
@@ -9,6 +9,20 @@ from rheostat.cli import options as o
 from rheostat.cli.asks import asks
 from rheostat.cli.options.declared import option
 from rheostat.cli.site.site_options import DryRun, Log
+
+
+@asks("site.drift", log="jobs")
+def drift(
+    log: Log,
+    model: Annotated[Path, option("What rheostat fit --out wrote.", metavar="FILE")],
+    json: o.Json = False,
+) -> None:
+    """Say by week how right a saved model was, and raise an alarm with its reason.
+
+    An alarm is raised where the newest week's 90 % intervals held clearly less than 85 %, beyond
+    what chance between users' applications explains, or where half of its forecasts were off by 1.5
+    times what was usual before. Jobs that the model learned from flatter it.
+    """
 
 
 @asks("site.refit", log="jobs")

@@ -1,0 +1,53 @@
+"""``rheostat network read|fit|forecast``: what a simulated run holds, and its next iterations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from rheostat.cli import options as o
+from rheostat.cli.asks import asks
+from rheostat.cli.options.declared import argument, option
+
+Folder = Annotated[
+    Path,
+    argument(
+        "Folder of a simulated run: an iteration log, and what there is of net.conf, "
+        "wl.conf, alloc.conf and port telemetry. Or a file: a log or a CSV of iteration "
+        "times alone.",
+        "FOLDER",
+    ),
+]
+App = Annotated[list[str] | None, option("Only this application, as wl.conf names it. Repeatable.")]
+Save = Annotated[Path | None, option("Keep the model in this file.", "--save", "-o", writable=True)]
+Ahead = Annotated[int, option("Iterations ahead.", "--steps", min=1, max=30)]
+
+
+@asks("network.read", folder="run")
+def read(folder: Folder, json: o.Json = False) -> None:
+    """Read a folder of what CODES wrote, check it, and say what is in it."""
+
+
+@asks("network.forecast", folder="run")
+def forecast(
+    folder: Folder,
+    app: App = None,
+    steps: Ahead = 30,
+    html: o.Html = None,
+    figure: o.Figure = None,
+    json: o.Json = False,
+) -> None:
+    """Forecast the next iterations of each application, with intervals.
+
+    The errors printed are of forecasts one iteration ahead over the newest 70 % of the run, each
+    made before the iteration was shown.  Where the regime has changed, a line says to go back to
+    simulation.
+    """
+
+
+@asks("network.fit", folder="run", save="out")
+def fit(folder: Folder, save: Save = None, app: App = None, json: o.Json = False) -> None:
+    """Learn the iteration times of a run, for `rheostat network serve --model`.
+
+    Printed is the error one iteration ahead of ours and of the baselines, over the newest 70 %.
+    """
