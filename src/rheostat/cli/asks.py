@@ -74,8 +74,8 @@ def asks(
 
 def asked(name: str) -> Callable[..., Any]:
     """The question of this name; its module loads now."""
-    found: Callable[..., Any] = resolve_name(name if ":" in name else f"rheostat:{name}")
-    return found
+    question: Callable[..., Any] = resolve_name(name if ":" in name else f"rheostat:{name}")
+    return question
 
 
 def handed(
@@ -85,12 +85,12 @@ def handed(
     called: Mapping[str, str],
 ) -> dict[str, Any]:
     """What the question gets of what was typed; an option that was left empty is not mentioned."""
-    found: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     for option, parameter in signature(declared).parameters.items():
         name = taken_as(option, takes, called)
         if name and not (typed[option] in EMPTY and parameter.default in EMPTY):
-            found[name] = typed[option]
-    return found | dict(declared(**typed) or {})
+            arguments[name] = typed[option]
+    return arguments | dict(declared(**typed) or {})
 
 
 def taken_as(option: str, takes: Mapping[str, Any], called: Mapping[str, str] = NONE) -> str:
