@@ -9,7 +9,7 @@ import pytest
 
 from rheostat.measurement.code import rungs_measure, toolchain
 from rheostat.measurement.code.case import RungOptions
-from rheostat.measurement.code.verdict import FAILED, PASSED, Evidence, Finding
+from rheostat.measurement.code.verdict import FAILED, NOT_SHOWN, PASSED, Evidence, Finding
 from rheostat.measurement.code.work_counts import WorkCounts, count_work
 from rheostat.measurement.code.workbench import roomy
 from tests.measurement.code.rung_cases import (
@@ -103,6 +103,24 @@ def test_an_empty_program_is_built_in_the_same_language(case, box):
     assert sorted(b[0] for b in builds) == ["/t/g++", "/t/gcc"]
     own = next(b for b in builds if b[0] == "/t/g++")
     assert own == ("/t/g++", "-O1", "-fopenmp", "-g", "-o", "program", "empty.cc", "-lm")
+
+
+def test_work_of_opencl_is_that_of_its_kernels(case, box, tools):
+    def said(count: int):
+        return done(f"sum 5\nInstructions executed for kernel 'f':\n  {count} - br\n  10 - fadd\n")
+
+    opencl = of(case, "opencl")
+    case.reference.original = program("original", "opencl")
+    box.says["original", "run gcc"], box.says["candidate", "run gcc"] = said(990), said(490)
+    made = rungs_measure.work(opencl)
+    assert (made.state, made.numbers["instruction_ratio"]) == (PASSED, 0.5)
+    box.says["candidate", "run gcc"] = said(20)
+    made = rungs_measure.work(opencl)
+    assert (made.state, made.numbers["instruction_ratio"]) == (NOT_SHOWN, 0.03)
+    box.says["original", "run gcc"] = said(20)
+    lacks(lambda: rungs_measure.work(opencl), "30 instructions of kernels are too few to compare")
+    tools.add("oclgrind")
+    lacks(lambda: rungs_measure.work(opencl), toolchain.absent("oclgrind"))
 
 
 def test_counts_are_kept(case, box):

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rheostat.measurement.code.case import Case
+from rheostat.measurement.code.kernel_work import kernel_work
 from rheostat.measurement.code.modelled_energy import EnergyModel
 from rheostat.measurement.code.paired_times import (
     FASTER,
@@ -49,6 +50,8 @@ def work(case: Case) -> Evidence:
 
     A program that does a tenth of the work has left something out, or deserves a person's look.
     """
+    if {case.candidate.language, case.original.language} == {"opencl"}:
+        return kernel_work(case)
     case.need(absent("valgrind"))
     device = case.candidate.language == "cuda" and not case.on_host
     case.need(case.cannot_run or ("valgrind counts no work of a GPU" if device else ""))
