@@ -566,3 +566,18 @@ def test_the_word_none_is_a_setting_among_words_and_nothing_among_numbers(tmp_pa
     runs = read(file, "runs").frame
     assert runs["solver"].to_list() == ["none", "jacobi", None]
     assert runs["size"].to_list() == [None, 4, 8]
+
+
+def test_milliseconds_since_1970_are_milliseconds(tmp_path):
+    file = tmp_path / "jobs.json"
+    file.write_text('[{"jobId": "7", "nodeCount": 2, "startTime": 1788000000000, '
+                    '"endTime": 1788000060500, "jobState": "COMPLETED"}]')  # fmt: skip
+    job = read(file, "runs").frame.to_dicts()[0]
+    assert (job["job_id"], job["nodes"], job["state"]) == (7, 2, "COMPLETED")
+    assert (job["start_s"], job["runtime_s"]) == (1788000000.0, 60.5)
+
+
+def test_counters_of_jobs_without_a_meter_are_a_table(tmp_path):
+    file = tmp_path / "counters.csv"
+    file.write_text("app,freq_GHz,instructions_per_s\nk1,1.5,4e10\n")
+    assert read(file, "runs").frame["instructions_per_s"].to_list() == [4e10]

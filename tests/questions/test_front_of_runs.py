@@ -69,8 +69,8 @@ def test_gaps_between_settings_with_names_are_filled() -> None:
 
 def test_caps_without_a_column_of_applications_says_what_to_type(tmp_path):
     file = tmp_path / "caps.csv"
-    file.write_text("Anwendung,gpu_cap_w,runtime_s,energy_j\na,120,9,900\na,240,5,999\n")
-    with pytest.raises(DataError, match="--column app=Anwendung"):
+    file.write_text("Szoftver,gpu_cap_w,runtime_s,energy_j\na,120,9,900\na,240,5,999\n")
+    with pytest.raises(DataError, match="--column app=Szoftver"):
         rh.caps(file, "a")
 
 
@@ -88,3 +88,13 @@ def test_a_rate_in_place_of_a_time_is_named_with_what_to_type() -> None:
     runs = rh.table({"NB": [96, 128], "GFLOP/s": [800.0, 900.0], "power_w": [300.0, 310.0]})
     with pytest.raises(DataError, match=r'runtime_s = \{from = "GFLOP/s", inverse = true\}'):
         rh.front(runs, knobs=["NB=96,128"])
+
+
+def test_settings_without_a_measured_value_that_nothing_forecasts_are_left_out_by_name() -> None:
+    runs = {"nodes": [1, 1, 2], "cap_w": [100, 200, 100], "runtime_s": [9.0, 8.0, 5.0],
+            "rmse": [1e-3, 1e-3, 2e-3]}  # fmt: skip
+    answer = rh.front(rh.table(runs, [rh.Column("rmse", "", rh.Moment.END, "")]),
+                      knobs=["nodes=1,2", "cap_w=100,200"], objectives="runtime_s,rmse",
+                      rule="weighted=runtime_s:1,rmse:1")  # fmt: skip
+    assert len(answer.front.alternatives) == 3
+    assert any("rmse: measured alone" in text and "1 of 4" in text for text in answer.notes)

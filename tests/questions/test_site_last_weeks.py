@@ -52,6 +52,11 @@ def test_jobs_without_watts_are_expected_to_draw_what_their_users_others_drew() 
     np.testing.assert_equal(series["expected_w"], [np.nan, 256.0 + 192.0])
 
 
+def test_joules_and_run_times_tell_the_power_of_jobs() -> None:
+    frame = log(2).frame.with_columns(energy_j=pl.col("power_w") * 3600.0).drop("power_w")
+    assert site_power(rh.table(frame), bins=1).series["power_w"] == [512.0]
+
+
 def test_nothing_is_expected_where_no_job_has_watts() -> None:
     frame = log(2).frame.with_columns(power_w=pl.lit(None, pl.Float64))
     series = site_power(rh.table(frame), bins=2).series

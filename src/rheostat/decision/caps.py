@@ -156,6 +156,8 @@ def _with_default(known: JobTable) -> tuple[JobTable, tuple[str, ...]]:
     knobs = knobs_in(known)
     if not set(knobs) & set(CAPS) or "app" not in known.columns:
         return known, ()  # cap_table tells what is missing
+    if not len(known):
+        raise DataError("caps", ["expected runs of other applications to learn from, got none"])
     if blank := [c for c in knobs if known.frame[c].count() == 0]:
         raise DataError("caps", [f"column {c} has no value" for c in blank])
     top = [pl.col(c) == known.frame[c].max() for c in knobs]

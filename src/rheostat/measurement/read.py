@@ -294,6 +294,7 @@ FOREIGN = (
     (rb'\s*\{\s*"COMMAND"\s*:\s*"bjobs"', "what bjobs -json of LSF prints"),
     (rb"={20,}\s*\n\s*qname\s", "what qacct of Grid Engine prints"),
     (rb'\s*\{\s*"jobs"\s*:\s*\[\s*\{[^{}]*"t_submit"', "what flux jobs --json prints"),
+    (rb'\s*\{\s*"timestamp"\s*:\s*\d+\s*,\s*"pbs_version"', "what qstat -F json of PBS prints"),
 )
 """How files begin that look like others but are none of these."""
 INSTEAD = {

@@ -96,8 +96,20 @@ def opened(
 
 
 def as_logged(jobs: Jobs) -> JobTable:
-    """A table as it is, processors and GPUs of whole jobs included; a file is read."""
-    return jobs if isinstance(jobs, JobTable) else _read_all([Path(jobs)], "", "runs", {})
+    """A table as it is, processors and GPUs of whole jobs included; a file is read.
+
+    Power is energy over run time where only these are known.
+
+    >>> as_logged(table({"energy_j": [6e3, 9e3], "runtime_s": [20.0, 0.0]})).numpy("power_w")
+    array([300.,  nan])
+    """
+    log = jobs if isinstance(jobs, JobTable) else _read_all([Path(jobs)], "", "runs", {})
+    if not {"energy_j", "runtime_s"} <= set(log.columns):
+        return log
+    given = [pl.col("power_w")] if "power_w" in log.columns else []
+    mean = pl.col("energy_j") / pl.when(pl.col("runtime_s") > 0).then("runtime_s")
+    power = log.frame.select(pl.coalesce(*given, mean)).to_series()
+    return log.with_columns([VOCABULARY["power_w"]], power_w=power)
 
 
 def machine_of(jobs: JobTable, given: Place) -> Machine:

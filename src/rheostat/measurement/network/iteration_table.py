@@ -97,6 +97,10 @@ def _typed(path: str | Path, raw: pl.DataFrame, timed: str) -> pl.DataFrame:
         if (given := _first(names, raw.columns)) is None:
             continue
         counts = raw[given].cast(pl.Int64, strict=False)
+        words = raw[given].dtype == pl.String and counts.null_count() == len(raw)
+        if name == "job" and words and "app" not in raw.columns:
+            raw = raw.rename({given: "app"})
+            continue
         if counts.null_count() or (counts < 0).any():
             problems.append(f"{given}: expected counts from 0, got others, too")
         columns[name] = counts

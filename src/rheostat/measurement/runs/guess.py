@@ -61,6 +61,7 @@ NAMES: tuple[tuple[str, str], ...] = (
     ("exit_code", r"exit|rc|(exit|return)_?(code|status|value)"),
 )  # fmt: skip
 
+CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 NAMED = {**{n: c for n, c in COUNTERS.items() if n != "run_id"}, **VOCABULARY}
 """Columns taken under the name they have; a ``run_id`` is one only where intervals are rows."""
 RESULT = re.compile(
@@ -89,8 +90,8 @@ def guess_name(source: str) -> str | None:
 
     >>> guess_name("Wall time (s)"), guess_name("core_GHz"), guess_name("Avg. power [W]")
     ('runtime_s', 'core_hz', 'power_w')
-    >>> guess_name("Walltime requested"), guess_name("req_time"), guess_name("Queue")
-    ('time_limit_s', 'time_limit_s', 'partition')
+    >>> guess_name("Walltime requested"), guess_name("req_time"), guess_name("nodeCount")
+    ('time_limit_s', 'time_limit_s', 'nodes')
     """
     if source in NAMED:
         return source
@@ -98,11 +99,11 @@ def guess_name(source: str) -> str | None:
     plain = (stem + suffix).lower()
     if (plain in COUNTERS and plain in NAMED) or (suffix and plain in VOCABULARY):
         return plain
-    words = re.sub(r"\W+", "_", stem.lower()).strip("_")
-    words = re.sub(r"_+", "_", words)
-    for ours, pattern in (*NAMES, *languages.NAMES):
-        if re.fullmatch(pattern, words) and (not suffix or ours.endswith(suffix)):
-            return ours
+    for said in dict.fromkeys((stem, CAMEL.sub("_", stem))):
+        words = re.sub(r"[\W_]+", "_", said.lower()).strip("_")
+        for ours, pattern in (*NAMES, *languages.NAMES):
+            if re.fullmatch(pattern, words) and (not suffix or ours.endswith(suffix)):
+                return ours
     return None
 
 

@@ -44,7 +44,7 @@ from rheostat.measurement.runs.guess import (
     unclear_units,
 )
 from rheostat.measurement.runs.header_units import split_unit
-from rheostat.measurement.runs.local_clock import instants, read_dates
+from rheostat.measurement.runs.local_clock import INSTANTS, epoch_scale, instants, read_dates
 from rheostat.measurement.runs.mapping import ColumnSource, Mapped, load_mapping
 from rheostat.measurement.runs.records import read_records
 from rheostat.measurement.training_columns import COLUMNS
@@ -188,9 +188,10 @@ def _disagreement(table: pl.DataFrame) -> list[Note]:
 
 
 def _are_requests(table: pl.DataFrame) -> bool:
-    """Whether the rows have not run: jobs with a number that ask for something, training steps."""
+    """Whether nothing was metered: jobs with a number that ask for something, steps, counters."""
     there = set(table.columns)
-    return there >= TRAINING or ("job_id" in there and bool(ASKED & there))
+    counted = any(name.endswith("_per_s") and name in COUNTERS for name in there)
+    return counted or there >= TRAINING or ("job_id" in there and bool(ASKED & there))
 
 
 def _present(frame: pl.DataFrame) -> str:
@@ -320,6 +321,7 @@ def _guess(theirs: str, values: pl.Series, known: Mapping[str, Moment], alone: s
         values.dtype.is_numeric() or ours.endswith("_s") or not _numeric(ours)
     ):
         scale = scale if ours.endswith(suffix or "\0") else 1.0
+        scale = epoch_scale(values) if ours in INSTANTS and not unit else scale
         return Guess(ours, theirs, scale, NAMED[ours].unit, NAMED[ours].known)
     moment = known.get(theirs, guess_known(theirs, values))
     if unit and values.dtype.is_numeric():

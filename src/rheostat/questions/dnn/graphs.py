@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from rheostat.core.graph import Graph
+from rheostat.core.jobs import Note
 from rheostat.core.report import Grid, Report, Section
 from rheostat.core.storage.file_kinds import kind_in
 from rheostat.errors import QuestionError
 from rheostat.measurement.graphs.graph_costs import costs_by_class, total_costs
 from rheostat.measurement.graphs.read_graph import open_graph
+from rheostat.measurement.graphs.step_source import CODE, open_step
 from rheostat.prediction.saved_models.persist import load, save
 from rheostat.questions import listener
 from rheostat.questions.answer import Answer
@@ -52,6 +54,16 @@ class GraphAnswer(Answer):
         return tuple(map(heading, self.graphs))
 
 
+def _opened(source: str, sizes: Mapping[str, int]) -> Graph:
+    """A graph kept, read, or of the code that is named."""
+    code = CODE.fullmatch(source)
+    if code and code[1] and not Path(source).exists():
+        step = open_step(source)
+        listener.notes([Note(text) for text in step.notes])
+        return step.graph
+    return load(source, ["graph"]) if kind_in(source) else open_graph(source, sizes)
+
+
 @question
 def read(
     sources: str | Sequence[str],
@@ -64,7 +76,7 @@ def read(
     Parameters
     ----------
     sources : str or sequence of str
-        Files with a graph, or ``module:function`` (its code is run).
+        Files with a graph, or ``module:function`` or ``FILE.py:NAME`` (their code is run).
     sizes : sequence of str or mapping
         Sizes that an ONNX model leaves open, as ``N=32``.
     out : path, optional
@@ -87,7 +99,7 @@ def read(
     if odd := [v for v in map(str, given.values()) if not v.isdecimal() or int(v) < 1]:
         raise QuestionError("--size", [f"expected a whole number from 1, got {odd[0]!r}"])
     numbers = {name: int(value) for name, value in given.items()}
-    graphs = tuple(load(s, ["graph"]) if kind_in(s) else open_graph(s, numbers) for s in named)
+    graphs = tuple(_opened(s, numbers) for s in named)
     for graph in graphs:
         listener.notes(graph.notes)
     if out is not None:

@@ -13,6 +13,7 @@ import numpy as np
 from rheostat.core.decision import Assignment
 from rheostat.core.front import Constraint, Front, Rule
 from rheostat.core.jobs import JobTable, Moment
+from rheostat.core.outcome import DERIVED
 from rheostat.core.report import Grid, Report
 from rheostat.core.space import Space
 from rheostat.decision.admissible import graded, only, too_good
@@ -32,7 +33,7 @@ from rheostat.questions.parse import Knobs, Names, parse_objectives, parse_rules
 from rheostat.recipes.nodecount import earlier, own_runs
 from rheostat.tradeoff import all_settings
 from rheostat.tradeoff.all_settings import RUNTIME_ENERGY
-from rheostat.tradeoff.measured_cells import measured_all
+from rheostat.tradeoff.measured_cells import QUANTITIES, measured, measured_all
 
 SCHEMA = "rheostat.front/1"
 
@@ -205,6 +206,7 @@ def front(
     if runs is not None:
         inputs.tell_unlike(runs, space)
     wanted = wanted if model is not None else inputs.judged(jobs, wanted)
+    settings = settings if model is not None else _answerable(one, runs, space, settings, wanted)
     learner, log = None, LogAnswer()
     if not measured_all(one, runs, space, settings, wanted):
         past = jobs if model is not None or runs is not None else earlier(jobs, row)
@@ -220,6 +222,25 @@ def front(
     given = request if _known(request, space) else None
     own = _own(options, request if runs is None else {}, learner, space.names)
     return chosen(answer, parse_rules(rule, limits, given), own)
+
+
+def _answerable(
+    job: JobTable,
+    runs: JobTable | None,
+    space: Space,
+    settings: list[dict[str, Any]],
+    wanted: Sequence[str],
+) -> list[dict[str, Any]]:
+    """The settings, of which only those that were measured have an objective nobody forecasts."""
+    strange = [q for q in wanted if q not in {*QUANTITIES, *DERIVED}]
+    if runs is None or not strange:
+        return settings
+    cells = measured(space.alternatives(job, settings), runs, space.names, wanted).cells
+    kept = [s for i, s in enumerate(settings) if i in cells]
+    if left := len(settings) - len(kept) if kept else 0:
+        said = f"{', '.join(strange)}: measured alone, nothing forecasts it; left out, not measured"
+        listener.note(f"{said}: {left:,} of {len(settings):,} settings")
+    return kept or settings
 
 
 def _one(

@@ -131,7 +131,8 @@ def _answer(log: JobTable, machine: Machine | None, days: float, bins: int) -> S
     now = float(np.nanmax(np.concatenate([submit, start, end])))
     edges = even_edges(max(now - days * DAY_S, float(np.nanmin(submit))), now, bins)
     began, ended = np.isfinite(start), np.where(np.isfinite(end), end, now)
-    size, watts = np.nan_to_num(sizes(log)), _watts(log)
+    size = np.nan_to_num(sizes(log))
+    watts = log.numpy("power_w") if "power_w" in log.columns else np.full(len(log), np.nan)
     drawn = began & np.isfinite(watts)
     parts = [(start[drawn], ended[drawn], watts[drawn]), *_idle(log, machine, began, ended, edges)]
     power = steps(*(np.concatenate(p) for p in zip(*parts, strict=True)))
@@ -202,16 +203,6 @@ def _times(log: JobTable) -> tuple[Array, Array, Array]:
     if "runtime_s" in log.columns:
         end = np.where(np.isfinite(end), end, start + log.numpy("runtime_s"))
     return submit, start, end
-
-
-def _watts(log: JobTable) -> Array:
-    """Mean power of each job; of energy and runtime where only these are known."""
-    watts = log.numpy("power_w") if "power_w" in log.columns else np.full(len(log), np.nan)
-    if {"energy_j", "runtime_s"} <= set(log.columns):
-        run = log.numpy("runtime_s")
-        by_energy = log.numpy("energy_j") / np.where(run > 0, run, np.nan)
-        watts = np.where(np.isfinite(watts), watts, by_energy)
-    return watts
 
 
 def _per_size(log: JobTable) -> Array | float:
