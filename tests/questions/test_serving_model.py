@@ -13,7 +13,13 @@ from rheostat.errors import DataError
 from rheostat.measurement.serving.model_config import model_config
 from rheostat.prediction.serving_law import ServingLaw
 from rheostat.questions.llm.serving_limits import memory_share
-from rheostat.questions.llm.serving_model import AS_LLAMA, CacheSize, only_app, with_config
+from rheostat.questions.llm.serving_model import (
+    AS_LLAMA,
+    CacheSize,
+    of_known_size,
+    only_app,
+    with_config,
+)
 from rheostat.questions.llm.serving_trace import replicas_of
 from tests.measurement.test_model_config import CONFIGS, LLAMA
 from tests.prediction.test_serving_law import runs
@@ -95,3 +101,12 @@ def test_the_command_takes_the_cache_from_the_config_and_says_that_it_guesses(tm
     model.write_text(json.dumps(CONFIGS["DeepSeek-V3"]))
     assert run(["llm", "fit", str(path), "--model-config", str(model)]) == 1
     assert "another model than m-8B" in " ".join(capsys.readouterr().err.split())
+
+
+def test_models_of_unknown_size_are_left_out_and_the_asked_one_is_named():
+    runs = table({"app": ["a-8B", "own", "a-8B"], "params": [8e9, None, 8e9]})
+    kept = of_known_size(runs, "a-8B")
+    assert kept.frame["app"].to_list() == ["a-8B", "a-8B"]
+    assert ("'own'" in kept.notes[0].message, kept.notes[0].rows) == (True, (1,))
+    with pytest.raises(DataError, match=r"parameters 'own' has.*--model-config.*--column params=="):
+        of_known_size(runs, "own")

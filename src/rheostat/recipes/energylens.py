@@ -24,8 +24,9 @@ from rheostat.errors import DataError
 from rheostat.prediction.accelerators import accelerator
 from rheostat.prediction.features.model_columns import learnable
 from rheostat.prediction.serving_law import ServingLaw
-from rheostat.prediction.serving_law.configurations import Configurations
+from rheostat.prediction.serving_law.configurations import BYTES, Configurations
 from rheostat.prediction.serving_law.predictor import sampled
+from rheostat.recipes.word_levels import word_levels
 from rheostat.tradeoff import all_settings
 from rheostat.tradeoff.decisive import most_decisive
 
@@ -33,6 +34,7 @@ OBJECTIVES = ("itl_s", "energy_per_token_j")
 PLACEMENT = ("gpu_model", "gpus", "tp", "pp", "ep", "dp")
 SPLIT = ("gpus", "tp", "pp", "dp")
 KNOBS = (*PLACEMENT, "batch_cap", "power_cap_w")
+PRECISION = "weight_precision"
 USABLE = 0.9
 """Share of a GPU's memory that weights and cache may take."""
 CANDIDATES = 1500
@@ -83,11 +85,26 @@ def _known_gpu(name: str) -> bool:
     return True
 
 
+def mixed_precisions(own: JobTable) -> tuple[Note, ...]:
+    """A note where one service ran in several precisions, of which a plan takes the best."""
+    names = _names(own, PRECISION)
+    if len(names) < 2:
+        return ()
+    said = "the weights' precision is chosen, too, whatever it does to the answers: --knob "
+    said += f"{PRECISION}={names[0]} keeps one of {', '.join(names)}"
+    return (Note(said),)
+
+
+def _names(own: JobTable, column: str) -> list[str]:
+    """Different values of a column as text, none where it is not there."""
+    if column not in own.columns:
+        return []
+    return own.frame[column].cast(pl.String).drop_nulls().unique(maintain_order=True).to_list()
+
+
 def mixed_workloads(own: JobTable) -> tuple[Note, ...]:
     """A note where one service's runs are of several workloads, whose means are compared."""
-    if "workload" not in own.columns:
-        return ()
-    names = own.frame["workload"].cast(pl.String).drop_nulls().unique(maintain_order=True).to_list()
+    names = _names(own, "workload")
     if len(names) < 2:
         return ()
     said = f"runs of {len(names)} workloads are taken together, though some settings ran under one "
@@ -100,7 +117,7 @@ def notes_on(runs: JobTable) -> tuple[Note, ...]:
     kept, values, notes = learnable(runs, OBJECTIVES)
     notes += sampled(len(kept))
     keys = [
-        c for c in ("app", "workload", *knobs_in(kept), "weight_precision", "prompt_tokens",
+        c for c in ("app", "workload", *knobs_in(kept), PRECISION, "prompt_tokens",
                     "output_tokens")
         if c in kept.columns
     ]  # fmt: skip
@@ -111,7 +128,7 @@ def notes_on(runs: JobTable) -> tuple[Note, ...]:
         said = (f"runs of one configuration whose energies differ by a factor above {DISAGREE:g}: "
                 "all were learned from")  # fmt: skip
         notes += (Note(said, (), int(odd.sum())),)
-    return notes
+    return notes + word_levels(kept, keys, OBJECTIVES)
 
 
 def knobs_in(runs: JobTable) -> tuple[str, ...]:
@@ -123,7 +140,8 @@ def offered(runs: JobTable, own: JobTable) -> list[dict[str, Any]]:
     """Settings to choose from: every placement and batch cap in ``runs`` whose weights fit.
 
     Placements (type and number of GPUs and how the model is split over them) are those that a
-    model of the same architecture was run on; batch caps those of this model.
+    model of the same architecture was run on; batch caps those of this model, and precisions of
+    its weights where it ran in several.
     """
     names = knobs_in(runs)
     alike = runs.frame
@@ -131,18 +149,34 @@ def offered(runs: JobTable, own: JobTable) -> list[dict[str, Any]]:
         alike = alike.filter(pl.col("architecture").eq_missing(own.frame["architecture"][0]))
     places = alike.select(n for n in names if n != "batch_cap").unique(maintain_order=True)
     caps = own.frame["batch_cap"].unique().sort().to_list()
-    known = {tuple(r) for r in own.frame.select(places.columns).iter_rows()}
-    every = places.rows(named=True)
+    every = _in_precisions(places.rows(named=True), runs, own)
+    names = tuple(every[0])
+    known = {tuple(r) for r in own.frame.select(names).iter_rows()}
     fits = fitting(every, own)
     fits += [p for p in every if p not in fits and tuple(p.values()) in known]
     return [{**p, "batch_cap": b} for p in fits for b in caps]
 
 
+def _in_precisions(
+    places: Sequence[dict[str, Any]], runs: JobTable, own: JobTable
+) -> list[dict[str, Any]]:
+    """Placements, where the service ran in several precisions in each that such a GPU ran."""
+    if PRECISION not in own.columns or own.frame[PRECISION].n_unique() < 2:
+        return list(places)
+    values = own.frame[PRECISION].unique(maintain_order=True).to_list()
+    ran = set(runs.frame.select("gpu_model", PRECISION).iter_rows())
+    return [{**p, PRECISION: v} for p in places for v in values if (p["gpu_model"], v) in ran]
+
+
 def fitting(settings: Sequence[Setting], own: JobTable) -> list[dict[str, Any]]:
     """Settings whose memory holds the weights of the service in ``own``."""
-    need_b = float(Configurations.of(own.rows([0])).weight_b[0] * own.numpy("params")[0])
-    kind = own.frame["gpu_model"][0]
-    return [dict(s) for s in settings if need_b <= _memory_b({"gpu_model": kind, **s})]
+    width_b = float(Configurations.of(own.rows([0])).weight_b[0])
+    params, kind = float(own.numpy("params")[0]), own.frame["gpu_model"][0]
+    return [
+        dict(s) for s in settings
+        if params * BYTES.get(str(s.get(PRECISION)).lower(), width_b)
+        <= _memory_b({"gpu_model": kind, **s})
+    ]  # fmt: skip
 
 
 def turned(settings: Sequence[Setting], knobs: Sequence[Setting]) -> list[dict[str, Any]]:

@@ -77,8 +77,10 @@ def read_toml(path: str | Path) -> dict[str, Any]:
     return document
 
 
-def parse_json(text: str | bytes) -> Any:
+def parse_json(text: str | bytes, *, constant: Callable[[str], Any] | None = None) -> Any:
     """JSON with numbers that fit: a ValueError for NaN, 1e400 and integers beyond 64 bits.
+
+    ``constant`` says what NaN and Infinity, which Python writes and JSON has not, are.
 
     >>> parse_json('{"watts": 1e400}')
     Traceback (most recent call last):
@@ -87,7 +89,10 @@ def parse_json(text: str | bytes) -> Any:
     """
     try:
         return json.loads(
-            weighed(text), parse_constant=_finite, parse_float=_finite, parse_int=_whole
+            weighed(text),
+            parse_constant=constant or _finite,
+            parse_float=_finite,
+            parse_int=_whole,
         )
     except RecursionError as error:
         raise ValueError("nested too deep") from error

@@ -19,6 +19,8 @@ from typing import Any
 from rheostat.errors import DataError
 
 ENGINES = ("vllm", "sglang")
+DTYPES = {"bf16": "bfloat16", "bfloat16": "bfloat16", "fp16": "float16", "float16": "float16",
+          "float32": "float32"}  # fmt: skip
 
 
 def engine_line(model: str, setting: Mapping[str, Any], engine: str = "vllm") -> str:
@@ -29,8 +31,9 @@ def engine_line(model: str, setting: Mapping[str, Any], engine: str = "vllm") ->
     model
         Name or folder of the weights.
     setting
-        ``gpus`` and ``batch_cap`` (of all copies); where they are there ``tp``, ``pp``, ``dp`` and
-        ``ep``.
+        ``gpus`` and ``batch_cap`` (of all copies); where they are there ``tp``, ``pp``, ``dp``,
+        ``ep`` and ``weight_precision``: fp8 is made by both engines of other weights, narrower
+        ones are a checkpoint of their own, which a comment says.
     engine
         One of `ENGINES`.
 
@@ -45,24 +48,26 @@ def engine_line(model: str, setting: Mapping[str, Any], engine: str = "vllm") ->
     'vllm serve Qwen/Qwen3-32B --tensor-parallel-size 2 --data-parallel-size 2 --max-num-seqs 256'
     >>> engine_line("m", {"gpus": 2, "batch_cap": 64}, "sglang")
     'python -m sglang.launch_server --model-path m --tp-size 2 --max-running-requests 64'
+    >>> engine_line("m", {"gpus": 1, "batch_cap": 8, "weight_precision": "fp8"})
+    'vllm serve m --max-num-seqs 8 --quantization fp8'
     """
     if engine not in ENGINES:
         raise DataError("--engine", [f"expected {' or '.join(ENGINES)}, got {engine!r}"])
     gpus, pp, dp, ep = (int(setting.get(k) or 1) for k in ("gpus", "pp", "dp", "ep"))
     tp = int(setting.get("tp") or max(1, gpus // (pp * dp)))
-    cap = int(setting["batch_cap"])
+    cap, weights = int(setting["batch_cap"]), _weights(setting.get("weight_precision"))
     if engine == "vllm":
         start = f"vllm serve {shlex.quote(model)}"
         sizes = {"--tensor-parallel-size": tp, "--pipeline-parallel-size": pp,
                  "--data-parallel-size": dp}  # fmt: skip
         last = (" --enable-expert-parallel" if ep > 1 else "") + _cap("--max-num-seqs", cap, dp)
-        return start + _above_one(sizes) + last
+        return start + _above_one(sizes) + last + weights
     start = f"python -m sglang.launch_server --model-path {shlex.quote(model)}"
     if ep > 1 and dp > 1:
         sizes = {"--tp-size": tp * dp, "--pp-size": pp, "--attn-dp-size": dp, "--ep-size": ep}
-        return start + _above_one(sizes) + _cap("--max-running-requests", cap, 1)
+        return start + _above_one(sizes) + _cap("--max-running-requests", cap, 1) + weights
     sizes = {"--tp-size": tp, "--pp-size": pp, "--dp-size": dp, "--ep-size": ep}
-    return start + _above_one(sizes) + _cap("--max-running-requests", cap, dp)
+    return start + _above_one(sizes) + _cap("--max-running-requests", cap, dp) + weights
 
 
 def _above_one(sizes: Mapping[str, int]) -> str:
@@ -73,3 +78,13 @@ def _above_one(sizes: Mapping[str, int]) -> str:
 def _cap(option: str, cap: int, copies: int) -> str:
     """Requests that each copy runs at once."""
     return f" {option} {math.ceil(cap / copies)}"
+
+
+def _weights(precision: str | None) -> str:
+    """What says the precision of the weights; nothing where it is not chosen."""
+    said = (precision or "").lower()
+    if said in DTYPES:
+        return f" --dtype {DTYPES[said]}"
+    if said == "fp8":
+        return " --quantization fp8"
+    return f"  # MODEL has to be a checkpoint in {said}" if said else ""

@@ -1,7 +1,8 @@
 """A table of runs as JSON: a list of objects, or one object a line (as pandas writes both).
 
 Objects inside a row, as ``{"config": {...}, "result": {...}}``, are columns too; lists are not read
-and noted; rows that are no object are left out.
+and noted; rows that are no object are left out.  NaN and Infinity, as Python writes them, are no
+values.
 """
 
 from __future__ import annotations
@@ -52,10 +53,12 @@ def is_records(start: bytes) -> bool:
 
 def read_records(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFrame, list[Note]]:
     """(frame with the row number, notes), as `read_delimited` gives them of a CSV file."""
-    path = Path(path)
+    path, unknown = Path(path), list[str]()
     try:
         text = whole(path).decode(encoding).strip()
-        rows = parse_json(text) if text[:1] == "[" else [_line(x) for x in text.splitlines() if x]
+        one = text[:1] == "["
+        rows = (parse_json(text, constant=unknown.append) if one  # which returns None
+                else [_line(x, unknown) for x in text.splitlines() if x])  # fmt: skip
     except ValueError as error:
         raise DataError(str(path), [f"expected a list of objects as JSON: {error}"]) from error
     odd = [i for i, row in enumerate(rows) if not isinstance(row, dict)]
@@ -76,6 +79,9 @@ def read_records(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFram
     frame, notes = typed_frame(cells, good)
     if odd:
         notes.append(note_rows("row is no JSON object", odd, dropped=True))
+    if unknown:
+        words = ", ".join(sorted(set(unknown)))
+        notes.append(Note(f"no value is what JSON has no number for: {words}", (), len(unknown)))
     if nested:
         notes.append(Note(f"not read (lists): {', '.join(nested)}"))
     return frame, notes
@@ -94,10 +100,10 @@ def _flat(row: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
-def _line(text: str) -> Any:
+def _line(text: str, unknown: list[str]) -> Any:
     """The object in a line; None for a line that is no JSON, so that it is noted as no row."""
     try:
-        return parse_json(text)
+        return parse_json(text, constant=unknown.append)
     except ValueError:
         return None
 

@@ -16,6 +16,7 @@ from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
 from rheostat.measurement.serving.columns import COLUMNS
 from rheostat.measurement.serving.frames import csv_frame
+from rheostat.measurement.serving.model_size import MIXTURES
 
 V3 = {"model_id": "app", "task": "workload", "gpu_model": "gpu_model", "num_gpus": "gpus",
       "tensor_parallel": "tp", "expert_parallel": "ep", "data_parallel": "dp",
@@ -31,8 +32,6 @@ V2 = {"Model": "app", "task": "workload", "GPU": "gpu_model", "TP": "tp", "PP": 
       "Avg TPOT (s)": "itl_s", "Token tput (tok/s)": "tokens_per_s"}  # fmt: skip
 MEASURED = [replace(c, known=Moment.END) if c.name == "output_tokens" else c for c in COLUMNS]
 """Answers end where their model ends them: their mean length is known after the run alone."""
-MIXTURES = {"8x7b": (46.7e9, 12.9e9), "8x22b": (141e9, 39e9)}
-"""V2 does not say how many parameters are active: all and active ones of Mixtral, by its makers."""
 
 
 def is_mlenergy(columns: set[str]) -> bool:

@@ -18,6 +18,7 @@ from rheostat.measurement.serving.copies import of_all_copies, with_gpus
 from rheostat.measurement.serving.derived_times import with_times
 from rheostat.measurement.serving.energy_names import energy_unit
 from rheostat.measurement.serving.model_size import with_params
+from rheostat.measurement.serving.paired_lengths import with_lengths
 from rheostat.measurement.serving.serving_names import in_our_names, our_names
 from rheostat.measurement.serving.stated_units import (
     POWER,
@@ -116,7 +117,7 @@ def of_frame(
     frame = frame.with_columns(**{ours: _value(text) for ours, text in (constants or {}).items()})
     problems: list[str] = []
     derived: list[Note] = []
-    frame = _in_our_units(in_our_names(frame), units or {}, problems, derived)
+    frame = _in_our_units(in_our_names(with_lengths(frame)), units or {}, problems, derived)
     needed = NEEDED | (set() if problems else {"energy_per_token_j"})
     if missing := sorted(needed - set(frame.columns)):
         advice = f"name a column: --column {missing[0]}=THEIRS, or a value of all rows: --column "

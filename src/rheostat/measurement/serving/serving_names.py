@@ -59,7 +59,7 @@ THEIRS: dict[str, tuple[str, ...]] = {
         rf"|{_MID}(interactivity|intvty)(_{_TOK}{_PER_S}(_user)?)?",),
     "tokens_per_s_gpu": (
         rf"{_OUT}_({_TOK}_)?({_TPUT}|{_TOK}{_PER_S})_(per_)?gpu(_{_TOK}{_PER_S}(_(per_)?gpu)?)?",
-        rf"{_TOK}{_PER_S}_(per_)?gpu"),
+        rf"({_TPUT}_)?{_TOK}{_PER_S}_(per_)?gpu"),
     "tokens_per_s_all_gpu": (
         rf"(total_)?({_TOK}_)?{_TPUT}_(per_)?gpu(_{_TOK}{_PER_S}(_(per_)?gpu)?)?",),
     "tokens_per_s": (
@@ -73,9 +73,13 @@ THEIRS: dict[str, tuple[str, ...]] = {
     "completed": (
         r"completed(_requests)?|successful_requests|num_(requests|prompts)|request_count",),
     "total_output_tokens": (rf"total_(output|generated)_{_TOK}",),
+    "power_w_all": (
+        r"(total|deployment|all_gpus)_(avg_|mean_|average_)?(gpus?_)?(watts?|power(_usage|_draw)?"
+        r"(_w(atts)?)?)",
+        r"(avg_|mean_|average_)?(gpus?_)?(watts?|power(_usage|_draw)?)"
+        r"(_w(atts)?)?_(total|all(_gpus)?|deployment)(_w(atts)?)?"),
     "power_w": (
-        r"((total|deployment|all_gpus)_)?(avg_|mean_|average_)?(gpus?_)?"
-        r"(watts?|power(_usage|_draw)?(_total|_all)?(_w(atts)?)?)",),
+        r"(avg_|mean_|average_)?(gpus?_)?(watts?|power(_usage|_draw)?(_w(atts)?)?)",),
     "power_kw": (r"(total_)?(avg_|mean_|average_)?(kw|power_kw)",),
     "power_w_gpu": (
         r"(measured_)?(avg_|mean_|average_)?(watts?|w|power(_w(atts)?)?)_per_(gpu|accelerator|chip)"

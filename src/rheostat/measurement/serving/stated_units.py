@@ -14,8 +14,8 @@ import polars as pl
 from rheostat.measurement.serving.derived_times import number
 from rheostat.measurement.serving.energy_names import KINDS, energy_unit, stated_unit
 
-POWER = {"power": 1.0, "power_w": 1.0, "power_kw": 1e3}
-"""Names that do not say of how many GPUs, with W of one of theirs."""
+POWER = {"power_w_all": 1.0, "power": 1.0, "power_w": 1.0, "power_kw": 1e3}
+"""Names that do not say of how many GPUs, but for the first, with W of one of theirs."""
 STATED = {"energy": ("J/token", "mJ/token", "J/request", "J/batch", "J/run", "Wh/Mtoken"),
           "power": ("W/gpu", "W/deployment"),
           "batch": ("requests/replica", "requests/deployment"),
@@ -145,6 +145,7 @@ def _power(frame: pl.DataFrame, unit: str | None, problems: list[str]) -> pl.Dat
     name = next((c for c in POWER if c in frame.columns), None)
     if name is None:
         return frame
+    unit = unit or ("W/deployment" if name == "power_w_all" else None)
     power = number(name) * POWER[name]
     gpus = number("gpus") if "gpus" in frame.columns else None
     alone = gpus is not None and frame.select((gpus == 1).all()).item()

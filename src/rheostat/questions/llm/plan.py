@@ -35,13 +35,21 @@ from rheostat.questions.llm.runs import (
     parse_sheets,
 )
 from rheostat.questions.llm.serving_lengths import at_lengths
-from rheostat.questions.llm.serving_limits import MEMORY, TTFT, refuse_beyond_measured, with_limits
+from rheostat.questions.llm.serving_limits import (
+    MEMORY,
+    TTFT,
+    LimitAsPrinted,
+    refuse_beyond_measured,
+    with_limits,
+)
 from rheostat.questions.llm.serving_model import CacheSize
 from rheostat.questions.llm.serving_prices import CARBON, COST, Prices, priced
 from rheostat.questions.llm.standing_rule import standing
 from rheostat.questions.llm.trace import for_trace
 from rheostat.questions.parse import HourPrices, Knobs, parse_hour_prices, parse_limit, parse_space
 from rheostat.recipes.energylens import (
+    PRECISION,
+    mixed_precisions,
     mixed_workloads,
     notes_on,
     of_service,
@@ -198,6 +206,8 @@ def _settings(jobs: JobTable, own: JobTable, knobs: Knobs) -> list[Setting]:
     settings: list[Any] = offered(jobs, own)
     if knobs:
         settings = turned(settings, parse_space(knobs).settings())
+    if len({s.get(PRECISION) for s in settings}) > 1:
+        listener.notes(mixed_precisions(own))
     if not settings:
         raise DataError("--knob", ["no such setting has as many GPUs as its split needs"])
     return settings
@@ -222,9 +232,10 @@ def _of_app(
     return own
 
 
-def _limits(law: ServingLaw, asked: Mapping[str, str | Limit]) -> list[Limit]:
+def _limits(law: ServingLaw, asked: Mapping[str, str | Limit]) -> list[LimitAsPrinted]:
     """Limits as asked; refused where one has a confidence and intervals do not hold."""
-    limits = [parse_limit(quantity, given) for quantity, given in asked.items() if given]
+    given = [parse_limit(quantity, text) for quantity, text in asked.items() if text]
+    limits = [LimitAsPrinted(g.quantity, g.most, g.unit, g.confidence) for g in given]
     for limit in limits:
         refuse_unheld(law, limit.quantity, limit.confidence)
     return limits

@@ -27,6 +27,7 @@ from rheostat.questions.answer import Answer
 from rheostat.questions.llm.runs import Medians
 from rheostat.questions.llm.serving_accuracy import calibration_sections
 from rheostat.questions.llm.serving_limits import TTFT
+from rheostat.recipes.energylens import PRECISION
 
 ENERGY = "energy_per_token_j"
 WORDS = {ENERGY: "energy", "cost_per_mtoken": "cost", "carbon_g_per_mtoken": "carbon"}
@@ -83,7 +84,15 @@ class PlanAnswer(Answer):
     @property
     def engine_line(self) -> str:
         """The command that serves the model so; empty where nothing holds the limits."""
-        return "" if self.choice is None else engine_line(self.app, self.setting, self.engine)
+        return "" if self.choice is None else engine_line(self.app, self.started, self.engine)
+
+    @property
+    def started(self) -> Setting:
+        """The setting; with the precision of all runs where an engine does not see it in a name."""
+        columns = self.front.alternatives.frame
+        told = PRECISION in self.setting or "fp8" in self.app.lower()
+        alone = "" if told or PRECISION not in columns else str(columns[PRECISION][0]).lower()
+        return {**self.setting, PRECISION: alone} if alone == "fp8" else self.setting
 
     def report(self) -> Report:
         """The choice, the reasons, what simple rules would take, how to start it, and the front."""

@@ -12,7 +12,7 @@ from rheostat.measurement.serving.model_config import ModelConfig, model_config
 from rheostat.prediction.accelerators import Accelerator, stated_accelerator
 from rheostat.questions import inputs, listener
 from rheostat.questions.llm.kernel_prior import kernel_prior
-from rheostat.questions.llm.serving_model import only_app, with_config
+from rheostat.questions.llm.serving_model import of_known_size, only_app, with_config
 from rheostat.recipes.energylens import known_gpus
 from rheostat.recipes.nodecount import prepared
 
@@ -56,11 +56,13 @@ def load_runs(
 def configured(
     jobs: JobTable, app: str, path: Path | str | None
 ) -> tuple[JobTable, ModelConfig | None]:
-    """The runs with what the config says of ``app`` (or of their only model), and the config."""
-    if path is None:
-        return jobs, None
-    model = model_config(Path(path))
-    made = with_config(jobs, app or only_app(jobs), model)
+    """The runs with what the config says of ``app`` (or of their only model), and the config.
+
+    Runs of a model whose parameters are not known are left out and noted.
+    """
+    model = None if path is None else model_config(Path(path))
+    made = jobs if model is None else with_config(jobs, app or only_app(jobs), model)
+    made = of_known_size(made, app)
     listener.notes(made.notes[len(jobs.notes) :])
     return made, model
 

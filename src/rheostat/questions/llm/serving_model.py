@@ -42,6 +42,34 @@ def only_app(runs: JobTable) -> str:
     return str(names[0])
 
 
+def of_known_size(runs: JobTable, app: str = "") -> JobTable:
+    """Runs of models whose parameters are known, the others left out with a note.
+
+    Raises
+    ------
+    DataError
+        Those of ``app``, or of all models, are not known.
+    """
+    if not {"params", "app"} <= set(runs.columns):
+        return runs
+    params = runs.frame["params"].cast(pl.Float64, strict=False)
+    known = (params.is_not_null() & params.is_not_nan()).fill_null(False).to_numpy()
+    if known.all():
+        return runs
+    names = runs.frame["app"].cast(pl.String).fill_null("")
+    unknown = names.filter(pl.Series(~known)).unique(maintain_order=True).to_list()
+    said = f"how many parameters {', '.join(map(repr, unknown))} has is not known"
+    if app in unknown or not known.any():
+        raise DataError("params", [f"{said}: its config.json says it (--model-config), a column "
+                                   "params of the runs, or for runs of one model "
+                                   "--column params==70e9"])  # fmt: skip
+    note = Note(f"{said}: its rows were left out; a column params states them",
+                tuple(np.flatnonzero(~known)[:20].tolist()), int((~known).sum()),
+                dropped=True)  # fmt: skip
+    kept = runs.rows(np.flatnonzero(known))
+    return JobTable(kept.frame, kept.schema, (*kept.notes, note))
+
+
 def with_config(runs: JobTable, app: str, model: ModelConfig) -> JobTable:
     """Runs of ``app`` with the parameters of its config, and its precision where they say none.
 

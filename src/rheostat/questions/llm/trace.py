@@ -56,7 +56,7 @@ class TraceAnswer(PlanAnswer):
     @property
     def engine_line(self) -> str:
         """The command that starts each of the replicas."""
-        return engine_line(self.app, self.setting, self.engine)
+        return engine_line(self.app, self.started, self.engine)
 
     def report(self) -> Report:
         """The choice, what simple rules take, how to start it, and the best candidates."""

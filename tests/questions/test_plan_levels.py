@@ -1,0 +1,46 @@
+"""Runs of two precisions, or two engines, are no repeats of one setting."""
+
+import pytest
+
+import rheostat as rh
+
+
+def runs(**more):
+    """Two batch caps, each run in two ways, of which the second halves time and energy."""
+    caps = [8, 8, 32, 32, 64, 64]
+    ways = list(zip(caps, [1.0, 0.5] * 3, strict=True))
+    return rh.table({
+        "app": ["m"] * 6, "params": [8e9] * 6, "gpu_model": ["H100"] * 6, "gpus": [1] * 6,
+        "batch_cap": caps, "itl_s": [(0.01 + 1e-4 * b) * s for b, s in ways],
+        "energy_per_token_j": [(0.05 + 4 / b) * s for b, s in ways],
+        **more})  # fmt: skip
+
+
+def test_a_precision_is_a_knob_and_its_engine_line_says_it():
+    table = runs(weight_precision=["bf16", "fp8"] * 3)
+    answer = rh.llm.plan(table, "m", itl="9ms")
+    assert (answer.setting["weight_precision"], answer.setting["batch_cap"]) == ("fp8", 64)
+    assert answer.engine_line.endswith("--quantization fp8")
+    assert answer.choice.because.support == 1.0  # one run, not two that are averaged
+    assert any("--knob weight_precision=bf16 keeps one of bf16, fp8" in s for s in answer.notes)
+    kept = rh.llm.plan(table, "m", itl="12ms", knobs=["weight_precision=bf16"])
+    assert (kept.setting["batch_cap"], kept.engine_line[-16:]) == (8, "--dtype bfloat16")
+
+
+def test_rows_that_all_are_fp8_start_an_engine_in_fp8():
+    table = runs(weight_precision=["fp8"] * 6)
+    assert rh.llm.plan(table, "m").engine_line.endswith("--quantization fp8")
+
+
+def test_engines_that_differ_are_said_and_a_limit_is_held_by_the_printed_mean():
+    table = runs(engine=["sglang", "vllm"] * 3)
+    answer = rh.llm.plan(table, "m", itl="10ms")  # half of the runs at 32 hold it: 13.2, 6.6
+    assert answer.front.mean("itl_s")[answer.choice.index] <= 0.010
+    assert any("with engine=sglang is 2 times that with engine=vllm" in s for s in answer.notes)
+
+
+@pytest.mark.parametrize("day", [["a", "b", "b", "a", "a", "b"], list("abcdef")])
+def test_words_that_part_nothing_clearly_are_not_said(day):
+    from rheostat.recipes.energylens import notes_on
+
+    assert not [n for n in notes_on(runs(day=day)) if "day=" in n.message]
