@@ -156,3 +156,24 @@ def test_what_cannot_be_used_is_one_clear_error(what, tmp_path):
     file.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(DataError, match=said):
         read_recorded(file)
+
+
+def _log(tmp_path, **more):
+    """Twelve requests 300 ms apart that take 2 s each, moments without a unit in ms."""
+    rows = [{"timestamp": 300 * k, "input_length": 600, "output_length": 9, "ttft_ms": 90,
+             "e2e_latency_ms": 2000, **more} for k in range(12)]  # fmt: skip
+    path = tmp_path / "log.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    return read_recorded(path)
+
+
+def test_moments_beside_block_hashes_are_milliseconds_as_in_their_traces(tmp_path):
+    jobs = _log(tmp_path, hash_ids=[1, 2])
+    assert jobs.frame["submit_s"].to_list()[:2] == [0.0, 0.3]
+    assert jobs.frame["end_s"][1] == 2.3
+    assert any("taken as ms" in n.message for n in jobs.notes)
+
+
+def test_a_server_that_seconds_leave_idle_is_noted_with_the_other_unit(tmp_path):
+    (said,) = [n.message for n in _log(tmp_path).notes if "as s" in n.message]
+    assert "0.0067 requests run at once; as ms it would be 6.7: if so name it timestamp_ms" in said

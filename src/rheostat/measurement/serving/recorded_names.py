@@ -50,6 +50,9 @@ WEEK_S = 7 * 86400.0
 """No request is answered later."""
 EPOCHS = ((1e17, 1e-9, "ns"), (1e14, 1e-6, "us"), (1e11, 1e-3, "ms"))
 """Moments larger than this are nanoseconds, microseconds or milliseconds since 1970."""
+IDLE, FEW, YEARS_S = 0.05, 10, 1e8
+"""Requests at once, of so many or more, below which moments may well be in another unit, unless
+they are seconds since 1970."""
 SURE_S, SURE_MS = 0.4, 1.2
 """Durations per token below the first are seconds, above the second milliseconds."""
 
@@ -98,6 +101,7 @@ def in_seconds(frame: pl.DataFrame, path: Path) -> tuple[pl.DataFrame, list[Note
             made["end_s"] = at + late["latency"]
         if "end_s" not in made and {"start_s", "output_tokens"} <= set(made) and "tpot" in late:
             made["end_s"] = made["start_s"] + late["tpot"] * (made["output_tokens"] - 1)
+    notes += _idle(frame, made)
     made |= _failed(frame) | _tool_calls(frame)
     return pl.DataFrame({name: values.alias(name) for name, values in made.items()}), notes
 
@@ -238,7 +242,28 @@ def _seconds(frame: pl.DataFrame, name: str, pattern: str, notes: list[Note]) ->
             if middle > above:
                 notes.append(Note(f"{name}: taken as {unit} since 1970"))
                 return numbers * epoch
+    if scale is None and name == "timestamp" and "hash_ids" in frame.columns:
+        notes.append(Note("timestamp: taken as ms, as in Mooncake's traces, which have hash_ids"))
+        return numbers * 1e-3
     return numbers * (scale or 1.0)
+
+
+def _idle(frame: pl.DataFrame, made: dict[str, pl.Series]) -> list[Note]:
+    """A note where moments without a unit, taken as s, leave a server idle that ms would fill."""
+    if not {"submit_s", "end_s"} <= set(made):
+        return []
+    submit, late = made["submit_s"], made["end_s"] - made["submit_s"]
+    bare = [c for c in frame.columns if re.fullmatch(MOMENTS["submit_s"], _plain(c))
+            and c != "submit_s" and _number(frame[c]).equals(submit)]  # fmt: skip
+    known = submit.filter(submit.is_finite())
+    if not bare or len(known) < FEW or _median(known) > YEARS_S:
+        return []
+    span = _median(known.sort().diff()) * len(known)
+    at_once = _median(late) * len(known) / span if span > 0 else 1.0
+    if not 0 < at_once < IDLE:
+        return []
+    return [Note(f"{bare[0]}: taken as s, so that {at_once:.2g} requests run at once; as ms it "
+                 f"would be {1e3 * at_once:.2g}: if so name it {bare[0]}_ms")]  # fmt: skip
 
 
 def _failed(frame: pl.DataFrame) -> dict[str, pl.Series]:
