@@ -14,7 +14,10 @@ from rheostat.explanation.number_words import share, unit_of
 Array = NDArray[np.float64]
 SHARES = np.concatenate([np.linspace(0.01, 0.95, 48), np.linspace(0.955, 0.995, 9)])
 MOMENTS = 150
-SPREAD = "90 % intervals over runs in which the same requests come with other gaps between them."
+SPREAD = (
+    "Figures are of the requests as they came, 90 % intervals of runs in which they come with "
+    "other gaps between them: where one burst decides, a figure lies outside its interval."
+)
 
 
 def serving_report(

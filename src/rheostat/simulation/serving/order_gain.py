@@ -38,6 +38,8 @@ class Ratio:
 
     >>> Ratio(0.8, 0.7, 0.9).sign, Ratio(0.8, 0.7, 1.1).sign, Ratio(1.2, 1.1, 1.3).sign
     (-1, 0, 1)
+    >>> print(Ratio(0.38, 0.36, 0.37))
+    -62 % as they came (-64 to -63 % with other arrivals)
     """
 
     value: float
@@ -56,7 +58,9 @@ class Ratio:
 
     def __str__(self) -> str:
         value, low, high = (100 * x for x in self.change)
-        return f"{value:+.0f} % [{low:+.0f}, {high:+.0f}]"
+        if self.low <= self.value <= self.high:
+            return f"{value:+.0f} % [{low:+.0f}, {high:+.0f}]"
+        return f"{value:+.0f} % as they came ({low:+.0f} to {high:+.0f} % with other arrivals)"
 
 
 Gains = Mapping[str, Mapping[str, Ratio]]
