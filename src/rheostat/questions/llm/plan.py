@@ -232,10 +232,10 @@ def _of_app(
     return own
 
 
-def _limits(law: ServingLaw, asked: Mapping[str, str | Limit]) -> list[LimitAsPrinted]:
+def _limits(law: ServingLaw, asked: Mapping[str, str | Limit]) -> list[Limit]:
     """Limits as asked; refused where one has a confidence and intervals do not hold."""
     given = [parse_limit(quantity, text) for quantity, text in asked.items() if text]
-    limits = [LimitAsPrinted(g.quantity, g.most, g.unit, g.confidence) for g in given]
+    limits: list[Limit] = [LimitAsPrinted(g.quantity, g.most, g.unit, g.confidence) for g in given]
     for limit in limits:
         refuse_unheld(law, limit.quantity, limit.confidence)
     return limits
