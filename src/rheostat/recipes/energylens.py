@@ -21,12 +21,12 @@ from rheostat.core.front import Front
 from rheostat.core.jobs import Column, JobTable, Moment, Note, Schema
 from rheostat.core.space import Knob, Setting, Space
 from rheostat.errors import DataError
+from rheostat.measurement.serving.word_levels import word_levels
 from rheostat.prediction.accelerators import accelerator
 from rheostat.prediction.features.model_columns import learnable
 from rheostat.prediction.serving_law import ServingLaw
 from rheostat.prediction.serving_law.configurations import BYTES, Configurations
 from rheostat.prediction.serving_law.predictor import sampled
-from rheostat.recipes.word_levels import word_levels
 from rheostat.tradeoff import all_settings
 from rheostat.tradeoff.decisive import most_decisive
 

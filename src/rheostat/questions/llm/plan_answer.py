@@ -90,8 +90,8 @@ class PlanAnswer(Answer):
     def started(self) -> Setting:
         """The setting; with the precision of all runs where an engine does not see it in a name."""
         columns = self.front.alternatives.frame
-        told = PRECISION in self.setting or "fp8" in self.app.lower()
-        alone = "" if told or PRECISION not in columns else str(columns[PRECISION][0]).lower()
+        named = PRECISION in self.setting or "fp8" in self.app.lower()
+        alone = "" if named or PRECISION not in columns else str(columns[PRECISION][0]).lower()
         return {**self.setting, PRECISION: alone} if alone == "fp8" else self.setting
 
     def report(self) -> Report:

@@ -51,9 +51,9 @@ def word_levels(runs: JobTable, keys: Sequence[str], quantities: Sequence[str]) 
     for name in runs.columns:
         if name in KNOWN or name in keys or not _of_words(runs.frame[name]):
             continue
-        found = [f for q in quantities if (f := _farthest(runs.frame, keys, name, q)) is not None]
-        if found:
-            factor, quantity, low, high, count = max(found)
+        clearly = [f for q in quantities if (f := _farthest(runs.frame, keys, name, q)) is not None]
+        if clearly:
+            factor, quantity, low, high, count = max(clearly)
             where = f"the same {count} settings" if count > 1 else "the same setting"
             notes.append(Note(
                 f"{quantity} with {name}={high} is {factor:.3g} times that with {name}={low} in "
