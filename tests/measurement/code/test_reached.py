@@ -113,10 +113,11 @@ def test_a_candidate_that_no_input_reaches_all_of_is_undecided(one: Verifier) ->
     )
 
 
-def test_comparisons_of_headers_are_not_marked() -> None:
+def test_comparisons_of_headers_and_ends_of_texts_are_not_marked() -> None:
     code = """define i32 @main() {
 entry:
   %cmp = icmp ne i32 %x, 5, !dbg !5
+  %tobool = icmp ne i32 %conv3, 0, !dbg !5
   %other = icmp slt i32 %x, 7, !dbg !8
   br i1 %cmp, label %a, label %b, !dbg !5
 }

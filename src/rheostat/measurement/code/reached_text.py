@@ -190,7 +190,11 @@ class _Marker:
 
     def _compared(self, m: re.Match[str], row: str, branch: re.Match[str] | None) -> Iterator[str]:
         at, asked = self._place(row), WAYS.get(m["how"][-2:])
+        tested = m["value"].startswith("%tobool") and m["other"] == "0"
+        ends_text = tested and (m["type"] == "i8" or m["one"].startswith("%conv"))
         if at is None or asked is None or m["type"].startswith("<") or "null" in m["other"]:
+            return
+        if ends_text:  # `while (text[i])`: whether a text ends there hangs on the texts
             return
         how, constant = asked[0], m["other"]
         if CONSTANT.fullmatch(m["one"]):
