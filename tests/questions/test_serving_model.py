@@ -51,6 +51,16 @@ def test_memory_is_weights_and_caches_and_heads_beyond_their_number_are_kept_aga
     assert CacheSize(config("DeepSeek-V3")).request_b(table(alone), 4000)[2] == 4000 * 70_272
 
 
+def test_every_copy_of_a_model_holds_its_weights() -> None:
+    settings = table({"app": ["m"] * 3, "gpu_model": ["H100"] * 3, "gpus": [2, 2, 2],
+                      "batch_cap": [8] * 3, "params": [46.7e9] * 3, "tp": [2, 1, 2], "dp": [1, 2, 1]})  # fmt: skip
+    share = memory_share(settings, np.zeros(3))
+    assert share.tolist() == pytest.approx([93.4 / 160, 2 * 93.4 / 160, 93.4 / 160])
+    experts = table({**settings.frame.to_dict(as_series=False), "active_params": [12.9e9] * 3,
+                     "ep": [1, 1, 2], "dp": [1, 2, 2]})  # fmt: skip
+    assert memory_share(experts, np.zeros(3))[2] == pytest.approx(93.4 / 160)  # once, for both
+
+
 def test_a_replica_holds_as_many_tokens_as_its_requests_have_where_its_cache_is_full(config):
     law = ServingLaw().fit(runs(24))
     room_b = 0.9 * 80e9 - 2 * 8e9

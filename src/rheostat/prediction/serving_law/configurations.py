@@ -69,6 +69,11 @@ class Configurations:
         together = np.clip(self.ep, self.split, self.gpus / self.pp)
         return np.where(self.active < self.params, together, self.split)
 
+    @property
+    def copies(self) -> Array:
+        """How often the weights are held, (n,); of a mixture the experts, which are most of it."""
+        return self.gpus / (self.pp * self.experts_split)
+
     @staticmethod
     def of(jobs: JobTable) -> Configurations:
         """Read ``jobs``; every problem of every column in one `DataError`."""

@@ -138,4 +138,4 @@ def memory_share(settings: JobTable, request_b: Array) -> Array:
     """Share of the GPUs' memory that weights and the caches of a full batch take, (n,)."""
     at = Configurations.of(settings)
     room_b = at.gpus * np.array([a.memory_b for a in accelerators(at.gpu.tolist())])
-    return np.asarray((at.params * at.weight_b + at.batch * request_b) / room_b)
+    return np.asarray((at.copies * at.params * at.weight_b + at.batch * request_b) / room_b)

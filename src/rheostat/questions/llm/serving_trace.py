@@ -66,7 +66,7 @@ def replicas_of(
     made: list[Replica | None] = []
     for i, name in enumerate(at.gpu):
         gpu = accelerator(str(name))
-        weights_b = at.params[i] * at.weight_b[i]
+        weights_b = at.copies[i] * at.params[i] * at.weight_b[i]
         room_b = USABLE * gpu.memory_b * at.gpus[i] - weights_b
         tokens = int(min(room_b / token_b[i], MOST_TOKENS))
         if not np.isfinite(itl[i]) or tokens < 1:
