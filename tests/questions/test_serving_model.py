@@ -53,7 +53,8 @@ def test_memory_is_weights_and_caches_and_heads_beyond_their_number_are_kept_aga
 
 def test_every_copy_of_a_model_holds_its_weights() -> None:
     settings = table({"app": ["m"] * 3, "gpu_model": ["H100"] * 3, "gpus": [2, 2, 2],
-                      "batch_cap": [8] * 3, "params": [46.7e9] * 3, "tp": [2, 1, 2], "dp": [1, 2, 1]})  # fmt: skip
+                      "batch_cap": [8] * 3, "params": [46.7e9] * 3, "tp": [2, 1, 2],
+                      "dp": [1, 2, 1]})  # fmt: skip
     share = memory_share(settings, np.zeros(3))
     assert share.tolist() == pytest.approx([93.4 / 160, 2 * 93.4 / 160, 93.4 / 160])
     experts = table({**settings.frame.to_dict(as_series=False), "active_params": [12.9e9] * 3,
