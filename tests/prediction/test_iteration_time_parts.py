@@ -14,6 +14,7 @@ from rheostat.prediction.iteration_time.adaptive import (
     mixture_median,
 )
 from rheostat.prediction.iteration_time.change import RegimeTracker
+from rheostat.prediction.iteration_time.client_group import RECENT
 from rheostat.prediction.iteration_time.clients import ClientForecasts, ClientGroup
 from rheostat.prediction.iteration_time.cycles import CycleBank
 from rheostat.prediction.iteration_time.endings import NeighbourEndings
@@ -558,3 +559,40 @@ def test_the_floor_of_noise_alone_takes_all_others_of_the_regime():
     times = np.exp(0.1 * np.random.default_rng(3).standard_normal(40))
     others = [np.median(np.delete(np.log(times), i)) for i in range(40)]
     assert noise_floor(times) == pytest.approx(np.exp(others))
+
+
+def test_an_answer_knows_what_most_clients_have_reported_though_its_own_has_not():
+    group = ClientGroup(ranks=3)
+    group.report(1, [1.0, 1.0])
+    for client in (2, 3):
+        group.report(client, [1.0] * 5)
+    group.ahead(1, 1)
+    assert group.learned == 5
+
+
+def test_a_neighbour_s_usual_iteration_is_the_median_of_its_newest():
+    group = ClientGroup()
+    group.report(1, [2.0])
+    one = group.as_neighbour("b", 2.5, 0.25)
+    assert one == Neighbour("b", 0.5, 2.0, True, 0.25)
+    assert ClientGroup(begun_s={1: 4.0}).as_neighbour("b", 4.5, 0.5).usual_s == 0.0
+    group.report(1, [8.0] + [float(k) for k in range(1, RECENT + 1)])
+    end = 10.0 + sum(range(1, RECENT + 1))
+    assert group.as_neighbour("b", end, 0.25).usual_s == np.median(np.arange(1, RECENT + 1))
+
+
+def test_what_was_learned_before_begins_anew_where_it_is_taken_over():
+    before, after = ClientForecasts({1: "a"}), ClientForecasts({1: "a"})
+    before.report(1, [1.0, 2.0] * 9)
+    after.take(before.model())
+    learned = before.groups["a"].forecaster, after.groups["a"].forecaster
+    assert learned[1].logs == learned[0].logs
+    assert [len(f.intervals.pending) for f in learned] == [17, 0]
+
+
+@pytest.mark.parametrize("name", sorted(BASELINES))
+def test_a_simple_forecast_of_each_step_is_that_of_its_rule(name):
+    model, times = SimpleForecaster(name, horizon=3), np.exp(np.sin(np.arange(24.0)))
+    for time in times:
+        model.observe(float(time))
+    assert model.forecast(3).time_s == pytest.approx([BASELINES[name](times, h) for h in (1, 2, 3)])

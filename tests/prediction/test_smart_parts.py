@@ -77,6 +77,7 @@ def test_a_series_net_reads_the_series_alone():
     made, (series, snapshots) = net("lstm"), inputs()
     wanted = made.out(made.cell(series[:, :, None])[0][:, -1])[:, 0]
     torch.testing.assert_close(made(series, 0 * snapshots), wanted)
+    assert made.out.out_features == 1
 
 
 @pytest.mark.parametrize(("language", "learned"), [("random", False), ("patch", True)])
@@ -190,3 +191,4 @@ def test_a_setup_is_refused(wrong, said):
         SmartConfig(**wrong)
     assert SmartConfig(patch=8).patch == 8
     assert (SmartConfig().prompt, SmartConfig().random_weights) == (True, False)
+    assert (SmartConfig().tune_every, SmartConfig().tune_steps, SmartConfig().epochs) == (8, 4, 20)

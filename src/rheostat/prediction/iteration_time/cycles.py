@@ -107,8 +107,6 @@ class CycleBank:
 
     def observe(self, z: float) -> None:
         """An iteration took ``exp(z)``."""
-        if not self.total:
-            self.level[:] = z
         expected = (self.belief * self.mean).sum(axis=1)
         error = z - self.level - expected
         if self.seen == 0:
