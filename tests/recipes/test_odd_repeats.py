@@ -1,7 +1,10 @@
 """A run that is unlike all its repeats is named before the choice hangs on it."""
 
+import numpy as np
+import pytest
+
 from rheostat import table
-from rheostat.recipes.nodecount import confounded, differing, odd_repeats
+from rheostat.recipes.nodecount import confounded, differing, drift, odd_repeats
 
 
 def test_one_run_unlike_its_repeats_is_named():
@@ -36,3 +39,23 @@ def test_a_column_of_words_that_goes_with_the_settings_is_named():
     both = {"nodes": [1, 1, 2, 2], "cluster": ["milan", "haswell"] * 2, "runtime_s": [4.0] * 4}
     assert confounded(table(both), ["nodes"]) == ()
     assert differing(table(both), ["nodes"]) == ("cluster",)
+
+
+def test_repeats_that_take_longer_through_the_day_are_a_drift():
+    hours = np.arange(12)
+    runs = {"core_mhz": [1500, 1000, 1100, 1200] * 3, "start_s": 3600.0 * hours,
+            "runtime_s": np.tile([10.0, 15.0, 13.0, 12.0], 3) * 1.02**hours}  # fmt: skip
+    assert drift(table(runs), ["core_mhz"]) == pytest.approx(1.02**11)
+    assert drift(table({k: v for k, v in runs.items() if k != "start_s"}), ["core_mhz"]) == 1.0
+    once = {k: v[:4] for k, v in runs.items()}  # nothing was repeated
+    assert drift(table(once), ["core_mhz"]) == 1.0
+
+
+def test_noise_is_a_drift_no_oftener_than_stated():
+    rng = np.random.default_rng(0)
+    runs = {"nodes": [1, 2, 4] * 4, "start_s": 60.0 * np.arange(12)}
+    said = [
+        drift(table({**runs, "runtime_s": np.exp(0.05 * rng.normal(size=12))}), ["nodes"]) != 1.0
+        for _ in range(300)
+    ]
+    assert sum(said) <= 9  # 1 in 100, and three standard errors

@@ -46,6 +46,8 @@ RATE = re.compile(r"per_s(ec|econd)?$|/ ?s(ec|econd)?$|flops?$|throughput|mlups|
 TIMED = re.compile(r"time|elapsed|duration|latency|_(s|ms|us|secs?|seconds|mins?|minutes)$|"
                    rf"{RATE.pattern}")  # fmt: skip
 MOST_VALUES = 40
+SLIGHT_DRIFT = 0.02
+"""A share of the run time that no choice hangs on."""
 """Values of a column that may be a knob."""
 
 
@@ -249,6 +251,11 @@ def tell_unlike(runs: JobTable, space: Space) -> None:
         said = f"each setting of {knobs} was measured at one {column} alone, some at another"
         listener.note(f"{said}: what {column} does counts as done by {knobs}; --where tells apart")
     _tell_odd(runs, space)
+    if abs((factor := nodecount.drift(runs, space.names)) - 1) > SLIGHT_DRIFT:
+        said = f"repeats took {factor:.2f} times as long at the end of these runs as at their start"
+        listener.note(
+            f"{said}: settings that ran early and late are not alike; run them in random order"
+        )
 
 
 def _tell_odd(runs: JobTable, space: Space) -> None:

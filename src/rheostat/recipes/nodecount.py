@@ -21,6 +21,7 @@ from importlib.util import find_spec
 
 import numpy as np
 import polars as pl
+from scipy.special import stdtrit
 
 from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.outcome import Predictor
@@ -35,6 +36,7 @@ OBJECTIVES = ("runtime_s", "energy_j")
 PAPER_OBJECTIVES = ("runtime_s", "power_w")
 TARGETS = ("runtime_s", "power_w")
 FEWEST_REPEATS, ODD, ALIKE = 3, 3.0, 1.5
+FEWEST_FREE, CHANCE = 2, 0.01
 REPEAT = re.compile(
     r"(rep|repeat|repetition|run|trial|iter|iteration|sample|round|attempt)s?(_?(no|nr|id|index|number))?"
 )
@@ -207,6 +209,39 @@ def odd_repeats(runs: JobTable, knobs: Sequence[str]) -> list[tuple[str, float, 
             if apart > ODD and rest[-1] < ALIKE * rest[0]:
                 odd_runs.append((named, float(odd), middle))
     return odd_runs
+
+
+def drift(runs: JobTable, knobs: Sequence[str]) -> float:
+    """By what factor repeats of a setting took longer at the end of all runs than at their start.
+
+    The slope of the logarithm of run time over the clock among repeats of the same setting; 1 where
+    chance explains it (1 in 100), where no clock is known, or runs are of several problems.
+
+    >>> from rheostat import table
+    >>> again = {"nodes": [1, 2, 1, 2, 1], "start_s": [0.0, 60.0, 120.0, 180.0, 240.0]}
+    >>> round(drift(table({**again, "runtime_s": [10.0, 5.25, 11.0, 5.78, 12.1]}), ["nodes"]), 2)
+    1.21
+    """
+    if not {"runtime_s", "start_s", *knobs} <= set(runs.columns) or differing(runs, knobs):
+        return 1.0
+    clock, took = pl.col("start_s").cast(pl.Float64), pl.col("runtime_s").cast(pl.Float64)
+    known = runs.frame.filter(clock.is_not_null(), took > 0)
+    again = known.select(
+        setting=pl.struct(knobs),
+        at=clock - clock.mean().over(knobs),
+        seconds=took.log() - took.log().mean().over(knobs),
+    )
+    at, seconds = again["at"].to_numpy(), again["seconds"].to_numpy()
+    free, spread = len(again) - again["setting"].n_unique() - 1, float(at @ at)
+    if free < FEWEST_FREE or not spread > 0:
+        return 1.0
+    slope = float(at @ seconds) / spread
+    rest = seconds - slope * at
+    error = float(np.sqrt(rest @ rest / free / spread))
+    if abs(slope) <= float(stdtrit(free, 1 - CHANCE / 2)) * error:
+        return 1.0
+    span = known.select(clock.max() - clock.min()).item()
+    return float(np.exp(slope * span))
 
 
 def grown(runs: JobTable, knobs: Sequence[str]) -> tuple[str, ...]:
