@@ -95,19 +95,29 @@ class TrialReading(Answer):
             "nothing" if v is None else "{:.2f} [{:.2f}, {:.2f}]".format(*v)
             for v in (said.by_trial, said.by_log, said.by_forecast)
         )
-        ends = "both agree" if said.agrees else "the two disagree, and nothing is advised"
         sentences = (
             f"{said.turned:,} jobs of {said.applications:,} applications ran at other {self.knob} "
             "than asked for.",
             f"Exponent of runtime in {self.knob}: {trial} by the trial, averaged over these jobs.",
             f"The requests of the log alone would say {log}.",
-            f"What is advised rests on {forecast} for these jobs: {ends}.",
+            f"What is advised rests on {forecast} for these jobs: {_agreement(said, self.knob)}.",
         )
         return Report("", [Section("trial", sentences)], self.facts())
 
     def facts(self) -> dict[str, Any]:
         """The exponents with their intervals."""
         return {**asdict(self.result), "agrees": self.result.agrees}
+
+
+def _agreement(said: TrialResult, knob: str) -> str:
+    """Whether the forecast says what the trial said, and else by how much it is off."""
+    if said.by_forecast is None or said.agrees:
+        return "both agree" if said.by_forecast else "the two cannot be compared"
+    off = 2 ** (said.by_forecast[0] - said.by_trial[0]) - 1
+    return (
+        f"the two differ by more than their intervals; at twice the {knob} the run time that is "
+        f"forecast is {abs(off):.0%} too {'long' if off > 0 else 'short'} in the mean of these jobs"
+    )
 
 
 @question
