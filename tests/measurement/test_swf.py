@@ -119,3 +119,15 @@ def test_what_is_written_is_read_again(tmp_path_factory, rows):
     again = read_swf(path)
     assert again.frame.select(jobs.columns).equals(jobs.frame, null_equal=True)
     np.testing.assert_array_equal(again.numpy("end_s"), np.add(np.add(submit, wait), run))
+
+
+@pytest.mark.parametrize("block_b", [1, 40, 150])
+def test_text_put_in_order_block_by_block_is_the_same_log(tmp_path, monkeypatch, block_b):
+    rows = [f"{i:>5}  {60 * i:>6}   0 {100 + i} 4 -1 -1  4 600 -1 1 {i % 3} 1 -1 1 -1 -1 -1"
+            for i in range(1, 9)]  # fmt: skip
+    log = tmp_path / "log.swf"
+    log.write_text("; MaxProcs: 64\n" + "\n".join([*rows[:4], "", *rows[4:]]))  # no last newline
+    whole = read_swf(log)
+    monkeypatch.setattr("rheostat.measurement.job_logs.swf.BLOCK_B", block_b)
+    assert read_swf(log).frame.equals(whole.frame)
+    assert whole.frame["runtime_s"].to_list() == [101.0 + i for i in range(8)]

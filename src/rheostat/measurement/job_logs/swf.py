@@ -31,6 +31,8 @@ NUMBERS = dict.fromkeys(RAW, pl.Float64)
 STATES = {0: "FAILED", 1: "COMPLETED", 2: "PARTIAL", 3: "PARTIAL_COMPLETED", 4: "PARTIAL_FAILED",
           5: "CANCELLED"}  # fmt: skip
 GAPS = (b"  ", b"\t", b"\r", b" \n", b"\n ", b"\n\n")  # more than one space between two numbers
+BLOCK_B = 2**22
+"""Text that is put in order at a time: each byte takes a score of others meanwhile."""
 LARGEST = 2.0**53  # beyond it a float is no exact count of anything
 WHOLE = ("job_id", "cores", "cores_alloc", "preceding_job")
 NAMES = ("user", "group", "app", "queue", "partition")
@@ -67,23 +69,22 @@ def read_swf(path: str | Path, *, procs_per_node: int | None = None) -> JobTable
     DataError
         The file is cut, damaged, of another format, or lacks columns; all named at once.
     """
-    values, comments = _plain_numbers(path)
-    rows: Sequence[int] = range(len(values))
+    frame, comments = _plain_numbers(path)
     notes: list[Note] = []
-    if not len(values):
+    if not len(frame):
         records = Records(path, comment=";")
-        values, rows, notes = _numbers(records)
+        frame, notes = _numbers(records)
         comments = records.comments
-    values, rows, odd = _whole(values, rows)
+    frame, odd = _whole(frame)
     notes += odd
     header = _fields(comments)
-    if not len(rows):
+    if not len(frame):
         raise DataError(str(path), ["has no line of 18 numbers: not SWF, or only a header", *(
             n.message for n in notes)])  # fmt: skip
-    frame = pl.DataFrame(dict(zip(RAW, values.T, strict=True))).with_columns(
+    frame = frame.with_columns(
         pl.when(pl.col(c) == -1).then(None).otherwise(pl.col(c)).alias(c) for c in RAW
     )
-    frame, early = _waits(frame.with_columns(pl.Series(ROW, rows)))
+    frame, early = _waits(frame)
     notes += early
     frame = _named(frame)
     per, why = _per_node(header, procs_per_node)
@@ -128,34 +129,48 @@ def write_swf(jobs: JobTable, path: str | Path, header: Sequence[str] = ()) -> N
     replace_file(path, "\n".join(lines) + "\n")
 
 
-def _plain_numbers(path: str | Path) -> tuple[np.ndarray, list[str]]:
-    """(n, 18) values and header of a file without any oddity; (0, 18) leaves it to `_numbers`.
+def _plain_numbers(path: str | Path) -> tuple[pl.DataFrame, list[str]]:
+    """Numbers and header of a file without any oddity; no row leaves it to `_numbers`.
 
     Ten times faster than line by line: comments at the top only, nothing but plain numbers below,
     every line with 18 of them.
     """
     text = whole(ordinary_file(path))
-    none = np.empty((0, len(RAW)))
+    none = pl.DataFrame(schema=NUMBERS)
     edge = text.rfind(b"\n", 0, text.rfind(b";") + 1) + 1 if b";" in text else 0
     below = text.find(b"\n", edge) + 1 if edge or text.startswith(b";") else 0
     head = [line.strip() for line in text[:below].splitlines() if line.strip()]
     body = text[below:]
+    del text  # ten million jobs are a gigabyte
     if body.translate(None, b"0123456789.-+eE \t\r\n") or any(h[:1] != b";" for h in head):
         return none, []
     spaced = body[:1] == b" " or any(gap in body for gap in GAPS)
-    packed = _one_space(np.frombuffer(body, np.uint8)) if spaced else body
+    packed = _one_space(body) if spaced else body
     try:
         frame = pl.read_csv(packed, has_header=False, separator=" ", schema=NUMBERS)
-        values = frame.to_numpy()
     except pl.exceptions.PolarsError:
         return none, []
-    if not (np.abs(values) < LARGEST).all():  # also false for NaN, which an empty field becomes
+    sane = frame.select(pl.all_horizontal((pl.col(c).abs() < LARGEST).all() for c in RAW)).item()
+    if not sane or sum(frame.null_count().row(0)):  # an empty field
         return none, []
-    return values, [h.decode("utf-8", errors="replace") for h in head]
+    return frame.with_row_index(ROW), [h.decode("utf-8", errors="replace") for h in head]
 
 
-def _one_space(text: np.ndarray) -> bytes:
+def _one_space(text: bytes) -> bytes:
     """The lines with one space between numbers; nothing if a line has not 18 numbers."""
+    packed, begin = bytearray(), 0
+    while begin < len(text):
+        end = text.find(b"\n", begin + BLOCK_B) + 1 or len(text)
+        lines = _lines_with_one_space(np.frombuffer(text, np.uint8, end - begin, begin))
+        if lines is None:
+            return b""
+        packed += lines
+        begin = end
+    return bytes(packed)
+
+
+def _lines_with_one_space(text: np.ndarray) -> bytes | None:
+    """The same of whole lines; None if one has not 18 numbers."""
     solid = text > ord(" ")
     begins = solid.copy()
     begins[1:] &= ~solid[:-1]
@@ -163,7 +178,7 @@ def _one_space(text: np.ndarray) -> bytes:
     breaks = text == ord("\n")
     per_line = np.diff(number[breaks], prepend=0, append=number[-1:])
     if not set(np.unique(per_line)) <= {0, len(RAW)}:
-        return b""
+        return None
     between = np.zeros_like(solid)
     between[:-1] = begins[1:] & (number[:-1] % len(RAW) != 0)
     ends = np.zeros_like(solid)
@@ -171,8 +186,8 @@ def _one_space(text: np.ndarray) -> bytes:
     return np.where(between, ord(" "), text).astype(np.uint8)[solid | between | ends].tobytes()
 
 
-def _numbers(records: Records) -> tuple[np.ndarray, list[int], list[Note]]:
-    """(n, 18) values, their row numbers, and notes on lines that are something else."""
+def _numbers(records: Records) -> tuple[pl.DataFrame, list[Note]]:
+    """Numbers of the lines that are 18 of them, and notes on lines that are something else."""
     good: list[list[float]] = []
     rows: list[int] = []
     odd: list[int] = []
@@ -189,22 +204,20 @@ def _numbers(records: Records) -> tuple[np.ndarray, list[int], list[Note]]:
             odd.append(row)
     notes = [*records.notes]
     notes += [note_rows("line is not 18 numbers", odd, dropped=True)] if odd else []
-    return np.array(good, dtype=float).reshape(-1, len(RAW)), rows, notes
+    values = np.array(good, dtype=float).reshape(-1, len(RAW))
+    frame = pl.DataFrame(values, schema=NUMBERS, orient="row")
+    return frame.with_columns(pl.Series(ROW, rows, dtype=pl.UInt32)), notes
 
 
-def _whole(values: np.ndarray, rows: Sequence[int]) -> tuple[np.ndarray, Sequence[int], list[Note]]:
+def _whole(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
     """Rows whose counts and numbers of things are whole; a note on each field that is not."""
-    keep, notes = np.ones(len(values), bool), []
+    notes = []
     for name in (*WHOLE, *NAMES, "status"):
-        column = values[:, RAW.index(name)]
-        bad = keep & (column != np.floor(column))
-        if bad.any():
-            gone = [rows[i] for i in np.flatnonzero(bad).tolist()]
+        bad = pl.col(name) != pl.col(name).floor()
+        if gone := frame.filter(bad)[ROW].to_list():
             notes.append(note_rows(f"{name} is not a whole number", gone, dropped=True))
-            keep &= ~bad
-    if keep.all():
-        return values, rows, notes
-    return values[keep], [rows[i] for i in np.flatnonzero(keep).tolist()], notes
+            frame = frame.filter(~bad)
+    return frame, notes
 
 
 def _waits(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
