@@ -518,7 +518,7 @@ def test_applications_are_handed_over_together_and_each_once():
         if k % 2:
             service.report(2, [2.0])
     assert service.hand_over(1) == []  # b has not said yet that it may
-    assert service.hand_over(2) == pytest.approx([2.0] * 15)  # as long as 30 of a, the shorter wish
+    assert service.hand_over(2) == pytest.approx([2.0] * 15)  # as long as 30 of a
     assert service.until_s == pytest.approx(80.0 + 30.0)
     assert service.hand_over(1) == pytest.approx([1.0] * 30)
     assert service.hand_over(1) == service.hand_over(2) == []  # these are under way

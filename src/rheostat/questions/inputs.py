@@ -46,9 +46,9 @@ RATE = re.compile(r"per_s(ec|econd)?$|/ ?s(ec|econd)?$|flops?$|throughput|mlups|
 TIMED = re.compile(r"time|elapsed|duration|latency|_(s|ms|us|secs?|seconds|mins?|minutes)$|"
                    rf"{RATE.pattern}")  # fmt: skip
 MOST_VALUES = 40
+"""Values of a column that may be a knob."""
 SLIGHT_DRIFT = 0.02
 """A share of the run time that no choice hangs on."""
-"""Values of a column that may be a knob."""
 
 
 def load(
