@@ -21,6 +21,7 @@ from rheostat.questions.llm.serving_model import (
     with_config,
 )
 from rheostat.questions.llm.serving_trace import replicas_of
+from rheostat.recipes.energylens import runnable
 from tests.measurement.test_model_config import CONFIGS, LLAMA
 from tests.prediction.test_serving_law import runs
 from tests.questions.test_serving_plan import front
@@ -60,6 +61,15 @@ def test_every_copy_of_a_model_holds_its_weights() -> None:
     experts = table({**settings.frame.to_dict(as_series=False), "active_params": [12.9e9] * 3,
                      "ep": [1, 1, 2], "dp": [1, 2, 2]})  # fmt: skip
     assert memory_share(experts, np.zeros(3))[2] == pytest.approx(93.4 / 160)  # once, for both
+
+
+def test_a_placement_whose_copies_do_not_fit_is_offered_only_where_it_ran() -> None:
+    own = table({"app": ["m"], "gpu_model": ["H100"], "gpus": [2], "batch_cap": [8],
+                 "params": [46.7e9], "tp": [2], "dp": [1]})  # fmt: skip
+    split, copied = {"gpus": 2, "tp": 2, "dp": 1}, {"gpus": 2, "tp": 1, "dp": 2}
+    assert runnable([split, copied], own) == [split]  # two copies of 93 GB on 160 GB
+    ran = table({**own.frame.to_dict(as_series=False), "tp": [1], "dp": [2]})
+    assert runnable([split, copied], ran) == [split, copied]
 
 
 def test_a_replica_holds_as_many_tokens_as_its_requests_have_where_its_cache_is_full(config):

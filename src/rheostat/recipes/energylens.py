@@ -22,10 +22,10 @@ from rheostat.core.jobs import Column, JobTable, Moment, Note, Schema
 from rheostat.core.space import Knob, Setting, Space
 from rheostat.errors import DataError
 from rheostat.measurement.serving.word_levels import word_levels
-from rheostat.prediction.accelerators import accelerator
+from rheostat.prediction.accelerators import accelerator, accelerators
 from rheostat.prediction.features.model_columns import learnable
 from rheostat.prediction.serving_law import ServingLaw
-from rheostat.prediction.serving_law.configurations import BYTES, Configurations
+from rheostat.prediction.serving_law.configurations import Configurations
 from rheostat.prediction.serving_law.predictor import sampled
 from rheostat.tradeoff import all_settings
 from rheostat.tradeoff.decisive import most_decisive
@@ -150,11 +150,7 @@ def offered(runs: JobTable, own: JobTable) -> list[dict[str, Any]]:
     places = alike.select(n for n in names if n != "batch_cap").unique(maintain_order=True)
     caps = own.frame["batch_cap"].unique().sort().to_list()
     every = _in_precisions(places.rows(named=True), runs, own)
-    names = tuple(every[0])
-    known = {tuple(r) for r in own.frame.select(names).iter_rows()}
-    fits = fitting(every, own)
-    fits += [p for p in every if p not in fits and tuple(p.values()) in known]
-    return [{**p, "batch_cap": b} for p in fits for b in caps]
+    return [{**p, "batch_cap": b} for p in runnable(every, own) for b in caps]
 
 
 def _in_precisions(
@@ -169,14 +165,23 @@ def _in_precisions(
 
 
 def fitting(settings: Sequence[Setting], own: JobTable) -> list[dict[str, Any]]:
-    """Settings whose memory holds the weights of the service in ``own``."""
-    width_b = float(Configurations.of(own.rows([0])).weight_b[0])
-    params, kind = float(own.numpy("params")[0]), own.frame["gpu_model"][0]
-    return [
-        dict(s) for s in settings
-        if params * BYTES.get(str(s.get(PRECISION)).lower(), width_b)
-        <= _memory_b({"gpu_model": kind, **s})
-    ]  # fmt: skip
+    """Settings whose memory holds the weights of the service in ``own``, of each copy."""
+    if not settings:
+        return []
+    at = Configurations.of(_space(settings).alternatives(own.rows([0]), settings))
+    room_b = USABLE * at.gpus * np.array([a.memory_b for a in accelerators(at.gpu.tolist())])
+    fits = at.copies * at.params * at.weight_b <= room_b
+    return [dict(s) for s, fit in zip(settings, fits, strict=True) if fit]
+
+
+def runnable(settings: Sequence[Setting], own: JobTable) -> list[dict[str, Any]]:
+    """Settings whose memory holds the weights, then those that ran whatever a data sheet says."""
+    fits = fitting(settings, own)
+    names = tuple(settings[0]) if settings else ()
+    if not names or not set(names) <= set(own.columns):
+        return fits
+    ran = set(own.frame.select(names).iter_rows()) - {tuple(s.values()) for s in fits}
+    return fits + [dict(s) for s in settings if tuple(s.values()) in ran]
 
 
 def turned(settings: Sequence[Setting], knobs: Sequence[Setting]) -> list[dict[str, Any]]:
@@ -215,8 +220,10 @@ def _agreeing(old: Setting, knobs: Setting) -> dict[str, Any]:
     return new if new["tp"] * rest == new["gpus"] else {}
 
 
-def _memory_b(place: Mapping[str, Any]) -> float:
-    return USABLE * accelerator(str(place["gpu_model"])).memory_b * float(place["gpus"])
+def _space(settings: Sequence[Setting]) -> Space:
+    """What is turned in these settings."""
+    names = tuple(dict.fromkeys(k for s in settings for k in s))
+    return Space(tuple(Knob(n, sorted({s[n] for s in settings}, key=str)) for n in names))
 
 
 def plan(
@@ -225,9 +232,9 @@ def plan(
     """Latency and energy of every setting of the service in ``own``: measured, else predicted."""
     rows = list(settings) if settings is not None else offered(runs, own)
     own = _with_power(own)
-    names = tuple(dict.fromkeys(k for s in rows for k in s))
-    space = Space(tuple(Knob(n, sorted({s[n] for s in rows}, key=str)) for n in names))
-    return all_settings.front(own.rows([0]), model, space, OBJECTIVES, settings=rows, runs=own)
+    return all_settings.front(
+        own.rows([0]), model, _space(rows), OBJECTIVES, settings=rows, runs=own
+    )
 
 
 def _with_power(own: JobTable) -> JobTable:
