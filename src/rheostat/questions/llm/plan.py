@@ -207,10 +207,10 @@ def _settings(jobs: JobTable, own: JobTable, knobs: Knobs) -> list[Setting]:
     settings: list[Any] = offered(jobs, own)
     if knobs:
         settings = turned(settings, parse_space(knobs).settings())
-        if settings and not runnable(settings, own):
+        made, settings = settings, runnable(settings, own)
+        if made and not settings:
             problem = "no such setting has memory for the weights of all its copies"
             raise DataError("--knob", [problem])
-        settings = runnable(settings, own)
     if len({s.get(PRECISION) for s in settings}) > 1:
         listener.notes(mixed_precisions(own))
     if not settings:
