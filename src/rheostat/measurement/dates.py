@@ -23,6 +23,22 @@ AS_ISO = "%Y-%m-%d %H:%M:%S%.f"
 READ = "times as {} read {}"
 GUESSED = ", as the log is shorter so: write them as 2026-09-13 00:00:49 if that is wrong"
 
+EPOCHS = ((1e17, 1e-9, "ns"), (1e14, 1e-6, "us"), (1e11, 1e-3, "ms"))
+"""Moments larger than this are nanoseconds, microseconds or milliseconds since 1970."""
+
+
+def since_1970(numbers: pl.Series) -> tuple[float, str]:
+    """Seconds in one unit of moments, and that unit: as seconds some were of the year 5138.
+
+    >>> since_1970(pl.Series([1_788_003_334_000])), since_1970(pl.Series([1_788_003_334.0, None]))
+    ((0.001, 'ms'), (1.0, 's'))
+    """
+    known = numbers.cast(pl.Float64, strict=False).abs()
+    middle = known.filter(known.is_finite()).median()
+    if not isinstance(middle, float):
+        return 1.0, "s"
+    return next(((scale, unit) for above, scale, unit in EPOCHS if middle > above), (1.0, "s"))
+
 
 def instants_of(columns: Mapping[str, pl.Series]) -> tuple[dict[str, pl.Series], list[str]]:
     """Columns of texts that are instants in a form that Python and polars read, and what to note.

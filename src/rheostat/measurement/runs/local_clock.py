@@ -16,8 +16,6 @@ from rheostat.measurement.slurm.sacct_clock import time_zone
 
 HOUR_S = 3600.0
 INSTANTS = ("submit_s", "start_s", "end_s")
-FAR_S = 1e11
-"""Seconds since 1970 that no clock of a log shows: the year 5138."""
 PUT_BACK = (
     "times run backwards by up to an hour, as where a clock was put back: {} not known; --zone of "
     "`rheostat read` tells them, as do times with their offset (2026-10-25T02:30:00+02:00)"
@@ -41,18 +39,6 @@ def read_dates(frame: pl.DataFrame, chosen: Mapped) -> tuple[pl.DataFrame, list[
     names = [c for c in texts if mapped.get(c, guess_name(c)) in INSTANTS]
     made, said = instants_of({c: frame[c] for c in names})
     return frame.with_columns(**made), [Note(words) for words in said]
-
-
-def epoch_scale(values: pl.Series) -> float:
-    """Seconds in one unit of numbers since 1970: no log is of the year 5000, so some are of ms.
-
-    >>> epoch_scale(pl.Series([1_788_003_334_000])), epoch_scale(pl.Series([1_788_003_334.0]))
-    (0.001, 1.0)
-    """
-    middle = values.drop_nulls().median() if values.dtype.is_numeric() else None
-    if not isinstance(middle, float) or not middle > FAR_S:
-        return 1.0
-    return next(scale for scale in (1e-3, 1e-6, 1e-9) if middle * scale <= FAR_S or scale == 1e-9)
 
 
 def instants(

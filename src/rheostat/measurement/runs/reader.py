@@ -20,6 +20,7 @@ from rheostat.core.vocabulary import VOCABULARY
 from rheostat.errors import DataError
 from rheostat.measurement.checks import AMOUNTS, ROW, as_jobs, note_rows
 from rheostat.measurement.counters.rates import COUNTERS
+from rheostat.measurement.dates import since_1970
 from rheostat.measurement.parquet import MAGIC, gather, scan
 from rheostat.measurement.runs.cell_units import in_base_units, seconds_of_cell
 from rheostat.measurement.runs.delimited import head, read_delimited
@@ -44,7 +45,7 @@ from rheostat.measurement.runs.guess import (
     unclear_units,
 )
 from rheostat.measurement.runs.header_units import split_unit
-from rheostat.measurement.runs.local_clock import INSTANTS, epoch_scale, instants, read_dates
+from rheostat.measurement.runs.local_clock import INSTANTS, instants, read_dates
 from rheostat.measurement.runs.mapping import ColumnSource, Mapped, load_mapping
 from rheostat.measurement.runs.records import read_records
 from rheostat.measurement.training_columns import COLUMNS
@@ -321,7 +322,7 @@ def _guess(theirs: str, values: pl.Series, known: Mapping[str, Moment], alone: s
         values.dtype.is_numeric() or ours.endswith("_s") or not _numeric(ours)
     ):
         scale = scale if ours.endswith(suffix or "\0") else 1.0
-        scale = epoch_scale(values) if ours in INSTANTS and not unit else scale
+        scale = since_1970(values)[0] if ours in INSTANTS and not unit else scale
         return Guess(ours, theirs, scale, NAMED[ours].unit, NAMED[ours].known)
     moment = known.get(theirs, guess_known(theirs, values))
     if unit and values.dtype.is_numeric():

@@ -15,6 +15,7 @@ import polars as pl
 
 from rheostat.core.jobs import Note
 from rheostat.errors import DataError
+from rheostat.measurement.dates import since_1970
 
 SECONDS = {"s": 1.0, "sec": 1.0, "secs": 1.0, "seconds": 1.0, "ms": 1e-3, "msec": 1e-3,
            "milliseconds": 1e-3, "us": 1e-6, "ns": 1e-9}  # fmt: skip
@@ -48,8 +49,6 @@ SENT = re.compile("queued|submit|arriv")
 """Goes before other moments that may be the beginning of a server's work."""
 WEEK_S = 7 * 86400.0
 """No request is answered later."""
-EPOCHS = ((1e17, 1e-9, "ns"), (1e14, 1e-6, "us"), (1e11, 1e-3, "ms"))
-"""Moments larger than this are nanoseconds, microseconds or milliseconds since 1970."""
 IDLE, FEW, YEARS_S = 0.05, 10, 1e8
 """Requests at once, of so many or more, below which moments may well be in another unit, unless
 they are seconds since 1970."""
@@ -237,11 +236,10 @@ def _seconds(frame: pl.DataFrame, name: str, pattern: str, notes: list[Note]) ->
         return both / 1e6
     scale = 1.0 if name == "submit_s" else _unit(name, pattern)
     if scale is None or name.endswith("_s"):
-        middle = _median(numbers.filter(numbers.is_finite()).abs())
-        for above, epoch, unit in EPOCHS:
-            if middle > above:
-                notes.append(Note(f"{name}: taken as {unit} since 1970"))
-                return numbers * epoch
+        epoch, unit = since_1970(numbers)
+        if unit != "s":
+            notes.append(Note(f"{name}: taken as {unit} since 1970"))
+            return numbers * epoch
     if scale is None and name == "timestamp" and "hash_ids" in frame.columns:
         notes.append(Note("timestamp: taken as ms, as in Mooncake's traces, which have hash_ids"))
         return numbers * 1e-3
