@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 
 from rheostat.cli import run
-from tests.prediction.test_step_cost import RUNS, plus
+from tests.prediction.test_step_cost import many_runs, plus
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
     folder = tmp_path_factory.mktemp("dnn")
-    plus(RUNS, memory_peak_b=1e9 * RUNS.numpy("batch_size")).frame.write_csv(folder / "runs.csv")
+    plus(many_runs(), memory_peak_b=1e9 * many_runs().numpy("batch_size")).frame.write_csv(
+        folder / "runs.csv"
+    )
     assert run(["dnn", "fit", str(folder / "runs.csv"), "-o", str(folder / "m")]) == 0
     return folder / "m"
 
@@ -49,7 +51,7 @@ def test_a_table_is_answered_row_by_row(model, capsys):
     assert run(["dnn", "predict", str(model), str(model.parent / "runs.csv"), "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["runs"]
     middle = [r["runtime_s"]["median"] for r in rows]
-    assert np.median(np.abs(middle / RUNS.numpy("runtime_s") - 1)) < 0.05
+    assert np.median(np.abs(middle / many_runs().numpy("runtime_s") - 1)) < 0.05
 
 
 def test_the_front_turns_the_batch_and_the_device_of_a_run(model, capsys):
@@ -95,7 +97,7 @@ def test_what_to_measure_next_was_not_run_there_and_helps_what_is_wanted(model, 
     for more in ([], ["--wanted", "app=VGGSmall"]):
         assert run([*call, *more]) == 0
         said.append(json.loads(capsys.readouterr().out))
-    run_before = RUNS.frame.filter(device="C").select("app", "image_px", "batch_size").rows()
+    run_before = many_runs().frame.filter(device="C").select("app", "image_px", "batch_size").rows()
     for answer in said:
         named, error = answer["next"], answer["expected_error"]
         assert all(row["device"] == "C" for row in named)
@@ -105,7 +107,7 @@ def test_what_to_measure_next_was_not_run_there_and_helps_what_is_wanted(model, 
 
 
 def test_where_nothing_is_left_to_measure_it_says_so(tmp_path, capsys):
-    RUNS.frame.filter(device="C").write_csv(tmp_path / "c.csv")
+    many_runs().frame.filter(device="C").write_csv(tmp_path / "c.csv")
     call = ["dnn", "fit", str(tmp_path / "c.csv"), "-o", str(tmp_path / "m"), "--next", "3"]
     assert run([*call, "--device", "C"]) == 0
     assert "0 named, as every other configuration of the table was run on C" in (

@@ -79,9 +79,9 @@ def test_a_model_of_training_steps_is_the_same_file_with_one_thread_and_with_fou
 ):
     from rheostat.prediction.saved_models.persist import save
     from rheostat.prediction.step_cost import StepCost
-    from tests.prediction.test_step_cost import RUNS
+    from tests.prediction.test_step_cost import many_runs
 
     for count in (1, 4):
         threads(count)
-        save(StepCost().fit(RUNS), tmp_path / str(count))
+        save(StepCost().fit(many_runs()), tmp_path / str(count))
     assert (tmp_path / "1").read_bytes() == (tmp_path / "4").read_bytes()

@@ -95,3 +95,10 @@ def test_who_takes_part_says_nothing_about_the_factor() -> None:
     part = frame.filter(frame["takes_part"])["nodes"]
     assert part.unique().sort().to_list() == [4, 64]
     assert abs((part == 4).mean() - 0.5) < 4 * 0.5 / len(part) ** 0.5
+
+
+def test_unless_others_are_named_there_are_256_nodes() -> None:
+    frame = plan_trial(table({"job_id": range(400), "nodes": [128, 2] * 200}), 0.4).table.frame
+    part = frame.filter(frame["takes_part"])
+    assert set(part.filter(part["nodes_requested"] == 128)["nodes"]) == {32, 256}
+    assert set(part.filter(part["nodes_requested"] == 2)["nodes"]) <= {1, 8}

@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.confounding_lib.confounded_site import ConfoundedSite
 from rheostat.cli import run
+from rheostat.core.outcome import Outcome
 from rheostat.decision.trials.trial import plan_trial
 from rheostat.decision.trials.trial_size import (
     TrialResult,
@@ -167,3 +168,18 @@ def test_a_request_of_no_amount_is_a_request_that_is_not_known(amount):
 def test_a_trial_agrees_with_a_forecast_where_their_intervals_touch(forecast, agrees) -> None:
     trial = (-0.55, -0.7, -0.4)
     assert TrialResult("nodes", 9, 3, trial, trial, forecast).agrees is agrees
+
+
+class Exponents:
+    """A model that draws the exponent of runtime in nodes from 0, 0.01, ..., 1."""
+
+    def predict(self, jobs):
+        draws = np.linspace(0, 1, 101)[:, None]
+        return Outcome({"runtime_s": 9 * jobs.numpy("nodes") ** draws})
+
+
+def test_the_forecast_exponent_is_that_of_the_model_with_nine_tenths_of_its_draws() -> None:
+    _, log, _ = tried(2, jobs=600)
+    found = trial_result(log, "nodes", Exponents()).by_forecast
+    assert found == pytest.approx((0.5, 0.05, 0.95))
+    assert trial_result(log, "nodes").by_forecast is None

@@ -147,9 +147,9 @@ def _iterations() -> Fitted:
 
 def _steps() -> Fitted:
     from rheostat.prediction.step_cost import StepCost
-    from tests.prediction.test_step_cost import RUNS
+    from tests.prediction.test_step_cost import many_runs
 
-    return predicting(StepCost(), RUNS)
+    return predicting(StepCost(), many_runs())
 
 
 MAKE: dict[str, Callable[[], Fitted]] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import polars as pl
@@ -45,7 +46,9 @@ def runs(n: int = 120, seed: int = 0, noise: float = 0.03):
     return table(made)
 
 
-RUNS = runs()
+@cache
+def many_runs():
+    return runs()
 
 
 def plus(jobs, **columns):
@@ -86,7 +89,7 @@ def test_slopes_are_the_derivatives():
 
 def test_a_run_left_out_is_what_a_fit_without_it_says():
     """The closed form of `scores` against the same Gaussian given all other runs."""
-    fit = StepCost().fit(RUNS.rows(np.arange(40))).fits_["runtime_s"]
+    fit = StepCost().fit(many_runs().rows(np.arange(40))).fits_["runtime_s"]
     error, spread = fit.scores(np.arange(len(fit.app)))
     for i in (0, 7, 23):
         others = np.arange(len(fit.app)) != i
@@ -100,7 +103,7 @@ def test_a_run_left_out_is_what_a_fit_without_it_says():
 
 
 def test_slopes_of_the_evidence_are_its_differences():
-    fit = StepCost().fit(RUNS.rows(np.arange(40))).fits_["runtime_s"]
+    fit = StepCost().fit(many_runs().rows(np.arange(40))).fits_["runtime_s"]
     lengths = fit.lengths * np.exp(np.random.default_rng(0).normal(0, 0.3, len(fit.lengths)))
     at = np.log([0.05, 0.7, *lengths])
     _, slopes = fit._unlikely(at)
@@ -111,8 +114,10 @@ def test_slopes_of_the_evidence_are_its_differences():
 
 def test_a_run_that_was_disturbed_hardly_counts():
     """Every tenth run takes three times as long: the others are predicted as without it."""
-    odd = np.arange(len(RUNS)) % 10 == 0
-    disturbed = plus(RUNS, runtime_s=RUNS.numpy("runtime_s") * np.where(odd, 3.0, 1.0))
+    odd = np.arange(len(many_runs())) % 10 == 0
+    disturbed = plus(
+        many_runs(), runtime_s=many_runs().numpy("runtime_s") * np.where(odd, 3.0, 1.0)
+    )
     model, asked = StepCost().fit(disturbed), runs(60, seed=3)
     assert np.median(errors(model, asked)) < 0.06  # 0.073 where all count alike
 
@@ -163,18 +168,23 @@ ENTRY e {
 
 
 def test_five_runs_place_a_device_that_the_others_explain():
-    few = np.flatnonzero(rows_where(RUNS, device="C"))[:5]
-    model = StepCost().fit(RUNS.rows(np.r_[np.flatnonzero(~rows_where(RUNS, device="C")), few]))
+    few = np.flatnonzero(rows_where(many_runs(), device="C"))[:5]
+    model = StepCost().fit(
+        many_runs().rows(np.r_[np.flatnonzero(~rows_where(many_runs(), device="C")), few])
+    )
     new = runs(200, seed=3)
     asked = new.rows(rows_where(new, device="C"))
     assert np.mean(errors(model, asked)) < 0.08
-    alone = StepCost().fit(RUNS.rows(few))
+    alone = StepCost().fit(many_runs().rows(few))
     assert np.mean(errors(model, asked)) < 0.5 * np.mean(errors(alone, asked))
 
 
 def test_a_network_never_run_is_answered_from_its_graph():
-    without = RUNS.rows(~rows_where(RUNS, app="ResNet18"))
-    model, asked = StepCost().fit(without), RUNS.rows(rows_where(RUNS, app="ResNet18"))
+    without = many_runs().rows(~rows_where(many_runs(), app="ResNet18"))
+    model, asked = (
+        StepCost().fit(without),
+        many_runs().rows(rows_where(many_runs(), app="ResNet18")),
+    )
     assert np.median(errors(model, asked)) < 0.15
     sizes = [float(np.diff(model.predict(j).interval("runtime_s"), axis=0).mean() /
              model.predict(j).mean("runtime_s").mean()) for j in (asked, without)]  # fmt: skip
@@ -194,8 +204,8 @@ def test_intervals_of_new_runs_hold_nine_of_ten(few, seeds):
 
 
 def test_a_device_never_run_has_wide_intervals():
-    model = StepCost().fit(RUNS)
-    asked = RUNS.rows([0])
+    model = StepCost().fit(many_runs())
+    asked = many_runs().rows([0])
     elsewhere = asked.with_columns([], device="Z")
     low, high = model.predict(elsewhere).interval("runtime_s")
     assert high[0] / low[0] > 4
@@ -204,17 +214,17 @@ def test_a_device_never_run_has_wide_intervals():
 
 
 def test_promises_of_a_predictor():
-    model = promise.returns_itself(lambda seed: StepCost(seed=seed), RUNS)
-    promise.repeats_itself(model, lambda seed: StepCost(seed=seed), RUNS)
-    promise.forgets_row_order(model, RUNS)
-    promise.forgets_batch_size(model, RUNS)
-    promise.bears_unseen_names(model, RUNS)
-    promise.stays_physical(model, RUNS)
-    promise.ignores_the_future_in_questions(model, RUNS, Moment.SUBMIT)
+    model = promise.returns_itself(lambda seed: StepCost(seed=seed), many_runs())
+    promise.repeats_itself(model, lambda seed: StepCost(seed=seed), many_runs())
+    promise.forgets_row_order(model, many_runs())
+    promise.forgets_batch_size(model, many_runs())
+    promise.bears_unseen_names(model, many_runs())
+    promise.stays_physical(model, many_runs())
+    promise.ignores_the_future_in_questions(model, many_runs(), Moment.SUBMIT)
 
 
 def test_what_has_no_graph_is_abstained_on_and_named():
-    model = StepCost().fit(RUNS)
+    model = StepCost().fit(many_runs())
     outcome = model.predict(table({"app": ["secret", "LeNet5"], "device": ["A", "A"],
                                    "image_px": [32, 32], "batch_size": [16, 16]}))  # fmt: skip
     assert outcome.abstained.tolist() == [True, False]
@@ -232,8 +242,8 @@ def test_a_graph_of_ones_own_counts_as_a_named_one():
 
 
 def test_energy_and_memory_are_learned_where_they_were_measured():
-    jobs = plus(RUNS, energy_j=RUNS.numpy("runtime_s") * 100.0,
-                             memory_peak_b=RUNS.numpy("runtime_s") * 1e9)  # fmt: skip
+    jobs = plus(many_runs(), energy_j=many_runs().numpy("runtime_s") * 100.0,
+                             memory_peak_b=many_runs().numpy("runtime_s") * 1e9)  # fmt: skip
     outcome = StepCost().fit(jobs).predict(jobs.rows([0, 1, 2]))
     power = outcome.quantile("energy_j", 0.5) / outcome.quantile("runtime_s", 0.5)
     assert power == pytest.approx(100.0, rel=0.05)
@@ -243,7 +253,7 @@ def test_energy_and_memory_are_learned_where_they_were_measured():
 
 def test_energy_and_memory_of_a_device_never_run_are_near_those_of_others():
     """A prior in seconds would say some MB, and intervals from kB to GB."""
-    jobs = plus(RUNS.rows(rows_where(RUNS, device="A")), power_w=200.0)
+    jobs = plus(many_runs().rows(rows_where(many_runs(), device="A")), power_w=200.0)
     batch = jobs.numpy("batch_size")
     jobs = plus(jobs, memory_peak_b=4e9 + 5e7 * batch)
     model = StepCost().fit(jobs)
@@ -266,13 +276,13 @@ def test_bits_stand_in_a_column_or_in_the_name_of_the_device():
 
 def test_a_network_without_its_batch_is_abstained_on():
     asked = table({"app": ["LeNet5"] * 2, "device": ["A"] * 2, "batch_size": [None, 16]})
-    outcome = StepCost().fit(RUNS.rows(np.arange(20))).predict(asked)
+    outcome = StepCost().fit(many_runs().rows(np.arange(20))).predict(asked)
     assert outcome.abstained.tolist() == [True, False]
     assert "batch_size=None" in outcome.notes[0].message
 
 
 def test_a_pass_takes_its_steps_and_what_was_seen_besides():
-    jobs = plus(RUNS, samples=1000)
+    jobs = plus(many_runs(), samples=1000)
     steps = np.ceil(1000 / jobs.numpy("batch_size"))
     longer = plus(jobs, epoch_s=jobs.numpy("runtime_s") * steps * 1.2)
     outcome = StepCost().fit(longer).predict(jobs)
@@ -283,10 +293,10 @@ def test_a_pass_takes_its_steps_and_what_was_seen_besides():
 
 def test_the_next_runs_leave_less_error_than_others_and_what_a_further_fit_says():
     """Greedy beside random choices; the covariance against the same Gaussian given one run more."""
-    model = StepCost().fit(RUNS.rows(np.arange(40)))
+    model = StepCost().fit(many_runs().rows(np.arange(40)))
     fit, asked = (
         model.fits_["runtime_s"],
-        model.coded(TrainingRows.of(RUNS.rows(np.arange(40, 90)))),
+        model.coded(TrainingRows.of(many_runs().rows(np.arange(40, 90)))),
     )
     covariance, wanted = fit.covariance(asked), np.arange(50) < 20
     chosen, error = next_runs(covariance, wanted, fit.noise, 4)

@@ -7,21 +7,25 @@ import pytest
 
 from rheostat.prediction.architectures import training_step
 from rheostat.recipes.dnnperf import BlackBox, corrected
-from tests.prediction.test_step_cost import RUNS
-
-LOG_S = np.log(RUNS.numpy("runtime_s"))
+from tests.prediction.test_step_cost import many_runs
 
 
-def test_the_black_box_sees_sizes_and_names_and_no_measurement():
-    box = BlackBox(60).fit(RUNS, LOG_S)
+@pytest.fixture(scope="module")
+def log_s():
+    return np.log(many_runs().numpy("runtime_s"))
+
+
+def test_the_black_box_sees_sizes_and_names_and_no_measurement(log_s):
+    runs = many_runs()
+    box = BlackBox(60).fit(runs, log_s)
     assert "runtime_s" not in box.columns_
-    assert np.median(np.abs(box.predict(RUNS) - LOG_S)) < 0.3 * LOG_S.std()
-    told = BlackBox(60).fit(RUNS, LOG_S, LOG_S[:, None]).predict(RUNS, LOG_S[:, None])
-    assert np.abs(told - LOG_S).mean() < np.abs(box.predict(RUNS) - LOG_S).mean()
+    assert np.median(np.abs(box.predict(runs) - log_s)) < 0.3 * log_s.std()
+    told = BlackBox(60).fit(runs, log_s, log_s[:, None]).predict(runs, log_s[:, None])
+    assert np.abs(told - log_s).mean() < np.abs(box.predict(runs) - log_s).mean()
 
 
-def test_a_line_corrects_a_device_of_another_speed():
-    assert corrected(LOG_S, np.arange(5), 1.0 + LOG_S[:5]) == pytest.approx(1.0 + LOG_S, abs=0.01)
+def test_a_line_corrects_a_device_of_another_speed(log_s):
+    assert corrected(log_s, np.arange(5), 1.0 + log_s[:5]) == pytest.approx(1.0 + log_s, abs=0.01)
 
 
 def test_the_graph_network_learns_a_sum_of_costs_and_repeats_itself():

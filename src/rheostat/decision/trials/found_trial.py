@@ -104,9 +104,14 @@ def _all_drawn(log: JobTable, knob: str, named: str) -> JobTable:
     if sure < NAMED_CHANCE:
         why = f"{column} tells at what {knob} (p = {sure:.2g})"
         return log.noted(Note(f"{said}; {why}: {NOT_DRAWN}"))
-    tested = f"none of {', '.join(columns)} tells at what {knob} (p = {sure:.2f})"
     made = log.with_columns([Column(DRAWN, "", Moment.SUBMIT, "by chance")], **{DRAWN: True})
-    return made.noted(Note(f"{said}; {tested if columns else 'nothing to test'}: {TAKEN}"))
+    return made.noted(Note(f"{said}; {_tested(columns, f'at what {knob}', sure)}: {TAKEN}"))
+
+
+def _tested(columns: Sequence[str], what: str, sure: float) -> str:
+    if not columns:
+        return "no column of users, applications or sizes that could be tested"
+    return f"none of {', '.join(columns)} tells {what} (p = {sure:.2f})"
 
 
 def _moved(ran: Array, asked: Array) -> Array:
@@ -154,14 +159,14 @@ def _judged(log: JobTable, knob: str, named: str | None, y: Array, asked: Array)
     if sure < (CHANCE if named is None else NAMED_CHANCE):
         said = f"{jobs}; {column} tells which or at what (p = {sure:.2g})"
         return log.noted(Note(f"{said}: {NOT_DRAWN}"))
-    said = f"{jobs}; none of {', '.join(columns)} tells which or at what (p = {sure:.2f}"
+    said = f"{jobs}; {_tested(columns, 'which or at what', sure)}"
     kind = log.frame[knob].dtype
     values = pl.Series(asked, nan_to_null=True)
     ran = pl.Series(asked * np.exp(y), nan_to_null=True)
     values, ran = ((v.round().cast(kind) if kind.is_integer() else v) for v in (values, ran))
     kept = Column(requested(knob), log.schema[knob].unit, Moment.SUBMIT, f"{knob} as submitted")
     made = log.with_columns([kept], **{requested(knob): values, knob: ran})
-    return made.noted(Note(f"{said}, what is recorded nowhere is not tested): {TAKEN}", (), count))
+    return made.noted(Note(f"{said}; what is recorded nowhere is not tested: {TAKEN}", (), count))
 
 
 def reasons(

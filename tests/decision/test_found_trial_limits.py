@@ -1,0 +1,152 @@
+"""How many jobs make a trial, which column names them, and how sure the test of reasons is."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from rheostat import table
+from rheostat.decision.trials.found_trial import (
+    DRAWN,
+    PERMUTATIONS,
+    TAKEN,
+    reasons,
+    with_found_trial,
+)
+
+
+def moved(n, count, *, user=None, **more):
+    """``n`` jobs that asked for 8 nodes, of which the ``count`` that chance chose got 16."""
+    part = np.random.default_rng(count).permutation(n) < count
+    columns = {"submit_s": np.arange(float(n)), "nodes": [8] * n,
+               "nodes_alloc": np.where(part, 16, 8)}  # fmt: skip
+    if user is not None:
+        columns["user"] = user(part)
+    return table({**columns, **{k: v(part) for k, v in more.items()}}), part
+
+
+def users(n):
+    return lambda _: [f"u{k % 7}" for k in range(n)]
+
+
+def said(found):
+    return found.notes[-1].message if found.notes else ""
+
+
+@pytest.mark.parametrize(("count", "outcome"), [
+    (29, ""), (30, "fewer than 300"), (299, "fewer than 300"), (300, TAKEN), (2000, TAKEN),
+    (2001, ""),
+])  # fmt: skip
+def test_jobs_that_nobody_named_are_a_trial_from_300_up_to_half_of_them(count, outcome):
+    log, part = moved(4000, count, user=users(4000))
+    found = with_found_trial(log, "nodes")
+    assert (outcome in said(found)) if outcome else found is log
+    assert ("nodes_requested" in found.columns) == (outcome == TAKEN)
+    if outcome == TAKEN:
+        assert found.frame["nodes"].to_list() == np.where(part, 16, 8).tolist()
+        assert found.frame["nodes_requested"].to_list() == [8] * 4000
+        assert found.notes[-1].count == count
+
+
+@pytest.mark.parametrize(("count", "taken"), [(29, False), (30, True), (200, True), (201, False)])
+def test_jobs_that_a_column_names_are_a_trial_from_30_up_to_half_of_them(count, taken):
+    log, _ = moved(400, count, user=users(400), random=lambda part: part)
+    assert (TAKEN in said(with_found_trial(log, "nodes"))) == taken
+
+
+@pytest.mark.parametrize(("count", "tested"), [(29, False), (30, True), (200, True), (201, False)])
+def test_a_request_of_the_log_itself_is_tested_from_30_up_to_half_of_the_jobs(count, tested):
+    log, part = moved(400, count, user=lambda part: np.where(part, "eve", "bob"))
+    stated = table(log.frame.select("submit_s", "user", nodes="nodes_alloc", nodes_requested=8))
+    found = with_found_trial(stated, "nodes")
+    assert ("nodes_requested" not in found.columns) == tested
+    assert (found is stated) != tested
+    assert found.frame["nodes"].to_list() == np.where(part, 16, 8).tolist()
+
+
+def test_a_job_whose_request_or_share_is_not_known_did_not_run_otherwise():
+    log, part = moved(4000, 400, user=users(4000))
+    gaps = np.flatnonzero(~part)[:500]
+    unknown = np.isin(np.arange(4000), gaps)
+    asked = pl.when(pl.Series(unknown)).then(None).otherwise(pl.col("nodes"))
+    found = with_found_trial(table(log.frame.with_columns(nodes=asked)), "nodes")
+    assert found.notes[-1].count == 400
+    assert found.frame["nodes_requested"].null_count() == len(gaps)
+    got = pl.when(pl.Series(unknown)).then(None).otherwise(pl.col("nodes_alloc"))
+    found = with_found_trial(table(log.frame.with_columns(nodes_alloc=got)), "nodes")
+    assert found.notes[-1].count == 400
+    assert found.frame["nodes"].to_list() == np.where(part, 16, 8).tolist()
+
+
+@pytest.mark.parametrize("cells", [
+    lambda part: [False] * len(part),
+    lambda part: np.where(part, "yes", "perhaps"),
+    lambda part: [""] * len(part),
+])  # fmt: skip
+def test_a_column_that_does_not_say_yes_of_some_and_no_of_others_names_nobody(cells):
+    log, _ = moved(4000, 400, user=users(4000), experiment=cells)
+    note = said(with_found_trial(log, "nodes"))
+    assert TAKEN in note
+    assert "named by column" not in note
+
+
+def test_words_for_yes_and_no_name_jobs_in_any_case():
+    log, _ = moved(400, 40, user=users(400), trial=lambda part: np.where(part, " Yes", "FALSE"))
+    assert "named by column trial" in said(with_found_trial(log, "nodes"))
+
+
+def test_where_nothing_could_tell_the_note_says_that_nothing_was_tested():
+    nothing = f"no column of users, applications or sizes that could be tested: {TAKEN}"
+    found = with_found_trial(moved(400, 40, random=lambda part: part)[0], "nodes")
+    assert nothing.removesuffix(f": {TAKEN}") in said(found)
+    assert TAKEN in said(found)
+    drawn = table({"submit_s": np.arange(90.0), "nodes": [2, 4, 8] * 30, "random": [True] * 90})
+    found = with_found_trial(drawn, "nodes")
+    assert nothing in said(found)
+    assert found.frame[DRAWN].all()
+
+
+def judged(user, y, asked=None):
+    log = table({"user": user, "submit_s": np.arange(float(len(y)))})
+    return reasons(log, ["user"], np.asarray(y, float), np.asarray(asked or [1.0] * len(y)))
+
+
+def test_what_a_column_tells_to_the_last_job_has_the_least_chance_there_is():
+    part = np.arange(100) < 30
+    assert judged(np.where(part, "a", "b"), part) == (1 / (PERMUTATIONS + 1), "user")
+    log = table({"user": np.where(part, "a", "b")})
+    assert reasons(log, [], part.astype(float), np.ones(100)) == (1.0, "")
+
+
+def test_of_few_jobs_the_chance_is_that_of_all_their_orders():
+    """Of the 20 ways to choose 3 of 6 jobs, 2 have all of one user's: 0.1, within 4 errors."""
+    chance, _ = judged(list("aaabbb"), [1, 1, 1, 0, 0, 0])
+    assert chance == pytest.approx(0.1, abs=4 * (0.1 * 0.9 / PERMUTATIONS) ** 0.5)
+
+
+def test_what_requests_tell_is_no_reason():
+    """Users who ask for other amounts are turned more often, at equal requests as often."""
+    rng = np.random.default_rng(0)
+    user = rng.integers(0, 2, 2000)
+    asked = np.where(rng.random(2000) < 0.2 + 0.6 * user, 64.0, 1.0)
+    y = (rng.random(2000) < np.where(asked > 1, 0.4, 0.05)).astype(float)
+    names = [f"u{k}" for k in user]
+    assert judged(names, y, asked.tolist())[0] > 0.05
+    assert judged(names, y)[0] < 0.01
+
+
+def test_a_small_user_beside_four_large_ones_is_noticed():
+    """One in ten jobs is turned, but all of a user's who has one job in fifty."""
+    rng = np.random.default_rng(0)
+    user = rng.choice([f"u{k}" for k in range(4)], 1000).astype(object)
+    y = rng.random(1000) < 0.1
+    user[:20], y[:20] = "few", True
+    assert judged(user.tolist(), y)[0] < 0.01
+
+
+def test_where_chance_drew_the_test_says_so_in_nine_of_ten_logs():
+    rng = np.random.default_rng(1)
+    user = [f"u{k % 5}" for k in range(300)]
+    chances = [judged(user, rng.random(300) < 0.2)[0] for _ in range(12)]
+    assert 0.25 < np.mean(chances) < 0.75  # 0.5, within three errors of 1 / sqrt(12 * 12)
