@@ -40,3 +40,22 @@ def test_the_graph_network_learns_a_sum_of_costs_and_repeats_itself():
     said = nets[0].predict(graphs)
     assert np.abs(said[which, device] - log_y).mean() < 0.3 * log_y.std()
     assert np.array_equal(said, nets[1].predict(graphs))
+
+
+def test_a_net_without_exchange_adds_up_what_its_operations_cost():
+    """Zero weights: exp(bias) times each operation's first guess, up to exp(10), and the base."""
+    torch = pytest.importorskip("torch", reason="extra graphs")
+    from rheostat.prediction.step_cost.graph_net import GraphNet, node_features
+
+    graph = training_step("LeNet5", 32, 8, 10)
+    net = GraphNet(4, 1, steps=0).fit([graph], np.array([0]), np.array([0]), np.zeros(1))
+    made = node_features(graph)
+    first, live = made[:, -3] * 10, made[:, -1]
+    for bias in (0.0, 8.0, 30.0):
+        with torch.no_grad():
+            for p in net.net_["out"].parameters():
+                p.zero_()
+            net.net_["out"].bias.fill_(bias)
+            net.net_["base"].weight.zero_()
+        cost = (np.exp(np.minimum(bias + first, 10.0)) * live).sum()
+        assert net.predict([graph]) == pytest.approx(np.log([[cost + 1e-3]]), rel=1e-4)
