@@ -28,9 +28,9 @@ def _job(record: Record, zone: ZoneInfo) -> dict[str, Any] | None:
     code = str(record.get("exit_code") or "") or None
     done = STATES.get(state, PENDING)
     failed = done == COMPLETED and bool(number((code or "0").split(" ")[0]))
-    number_ = record.get("Job_Id") or record.get("job_id") or record.get("__name")
+    key = record.get("Job_Id") or record.get("job_id") or record.get("__name")
     return {
-        "job_id": str(number_), "user": record.get("owner"), "account": record.get("project"),
+        "job_id": str(key), "user": record.get("owner"), "account": record.get("project"),
         "app": record.get("name") or record.get("command"), "partition": record.get("queue"),
         "submit_s": moment_s(record["submissionTime"], zone), "start_s": start,
         "end_s": moment_s(record.get("stopTime"), zone) if done in (COMPLETED, FAILED) else None,

@@ -50,9 +50,9 @@ def pairs(text: str) -> dict[str, str]:
     >>> pairs("user=ana jobname=my run queue=work Resource_List.select=2:ncpus=4")["jobname"]
     'my run'
     """
-    found = list(PAIR.finditer(text))
-    ends = [m.start() for m in found[1:]] + [len(text)]
-    return {m[1]: text[m.end() : end].strip() for m, end in zip(found, ends, strict=True)}
+    keys = list(PAIR.finditer(text))
+    ends = [m.start() for m in keys[1:]] + [len(text)]
+    return {m[1]: text[m.end() : end].strip() for m, end in zip(keys, ends, strict=True)}
 
 
 def resources(asked: Mapping[str, Any], used: Mapping[str, Any], place: Any) -> dict[str, Any]:
