@@ -4,7 +4,8 @@
 
 Three applications of two users, whose run time (sleep) and watts follow laws in their nodes.  A
 third of the jobs is history; advice learned from it is installed to record, then to try it on half
-of the jobs.  slurmctld is ended and started again meanwhile.  Starts a lab, and ends it.
+of the jobs.  slurmctld and `rheostat serve` are killed (SIGKILL) meanwhile, and started again.
+Starts a lab, and ends it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +34,7 @@ LAWS = {"cfd": (7.0, 0.15, 5.0), "md": (6.0, 0.1, 7.0), "stencil": (12.0, 0.9, 3
 """Seconds on one node, exponent of nodes, watts per core."""
 USERS = ("alice", "bob")
 SETTINGS = [(app, nodes) for app in LAWS for nodes in (1, 2, 4)]
-CORES = 16
+CORES, PORT = 16, 18200
 SUBMIT = f"""while read -r name nodes one two four options; do
   begun=$EPOCHREALTIME
   id=$(sbatch --parsable -o /dev/null -J "$name" -N "$nodes" -c {CORES} $options --wrap \\
@@ -101,15 +103,58 @@ class Site:
         _run("scontrol", "reconfigure")
         time.sleep(1.5)
 
-    def restarted(self) -> None:
-        """slurmctld ended by SIGTERM, since SIGKILL loses its last seconds, and started."""
+    def killed(self) -> None:
+        """slurmctld killed when its state is on disk (it writes it all 5 s), and started again."""
+        last_s, state = time.time(), self.lab / "state" / "job_state"
+        while state.stat().st_mtime <= last_s:
+            time.sleep(0.05)
         number = int((self.lab / "run" / "slurmctld.pid").read_text())
-        os.kill(number, signal.SIGTERM)
+        os.kill(number, signal.SIGKILL)
         while Path(f"/proc/{number}").exists():
-            time.sleep(0.2)
+            time.sleep(0.05)
         _run("slurmctld")
         while " UP" not in _run("scontrol", "ping"):
             time.sleep(0.5)
+
+
+class Service:
+    """`rheostat serve` of a store, and what it advises for a kind of job."""
+
+    def __init__(self, store: Path) -> None:
+        program = Path(sys.executable).with_name("rheostat")
+        self.call = [program, "serve", store, "--port", str(PORT), "--knob", "nodes=1,2,4"]
+        self.process = self._started()
+        self.first = self.advice()
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(self.call, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def advice(self, most_s: float = 120.0) -> dict[str, Any]:
+        """Of a job of alice's, asked until the service answers."""
+        job = {"user": "alice", "app": "stencil", "nodes": 4, "partition": "batch"}
+        asked = urllib.request.Request(f"http://127.0.0.1:{PORT}/api/v1/advice",
+                                       json.dumps({"settings": job}).encode(),
+                                       {"content-type": "application/json"})  # fmt: skip
+        end = time.monotonic() + most_s
+        while time.monotonic() < end:
+            try:
+                with urllib.request.urlopen(asked, timeout=10.0) as answer:
+                    return dict(json.load(answer))
+            except OSError:
+                time.sleep(0.5)
+        sys.exit("rheostat serve does not answer")
+
+    def killed(self) -> bool:
+        """Killed and started again; whether it answers as before."""
+        self.process.kill()
+        self.process.wait()
+        self.process = self._started()
+        return self.advice() == self.first
+
+    def ended(self) -> None:
+        """Take it down."""
+        self.process.terminate()
+        self.process.wait()
 
 
 def _run(*words: str) -> str:
@@ -135,14 +180,18 @@ def loop(site: Site, count: int) -> dict[str, Any]:
     past = site.taken_in()
     advice = rh.decide(past, knobs="nodes=1,2,4", method="law", slowdown=30,
                        objectives="runtime_s,energy_j").table()  # fmt: skip
+    service = Service(site.store)
     site.installed(advice, "record")
     recorded = site.submit(rest // 12)
     site.installed(advice, "trial")
     drawn = site.submit(rest // 5)
-    site.restarted()
+    site.killed()
+    same = service.killed()
+    service.ended()
     drawn += site.submit((rest - 2 * (rest // 12) - 2 * (rest // 5)) // 2)
     log = site.taken_in()
-    return {**counted(site, log.frame), **measured(rh.site.shadow(log, advice), log.frame),
+    return {**counted(site, log.frame), "service_answers_as_before_it_was_killed": same,
+            **measured(rh.site.shadow(log, advice), log.frame),
             "sbatch_s": {name: {"median": statistics.median(s), "most": max(s), "calls": len(s)}
                          for name, s in (("no hooks", bare), ("record", recorded),
                                          ("trial", drawn))}}  # fmt: skip

@@ -94,6 +94,27 @@ REQUESTS = (
     '{"created": 7, "request": {"messages": [{"role": "user", "content": "hi"}]}, '
     '"response": {"usage": {"prompt_tokens": 5, "completion_tokens": 9}}}\n'
 ) * N
+PBS = "".join(
+    f"09/01/2026 09:00:00;E;{i};user=u ctime=10 start=20 end=80 Exit_status=0 "
+    "Resource_List.nodect=2 resources_used.walltime=00:01:00\n"
+    for i in range(N)
+)
+QSTAT = '{"pbs_version": "23", "Jobs": {' + ",".join(
+    f'"{i}": {{"job_state": "F", "ctime": 10, "stime": 20, "obittime": 80, "Exit_status": 0}}'
+    for i in range(N)
+) + "}}"  # fmt: skip
+BJOBS = '{"COMMAND": "bjobs", "RECORDS": [' + ",".join(
+    f'{{"JOBID": "{i}", "STAT": "DONE", "SUBMIT_TIME": "Sep 01 08:00:00 2026"}}' for i in range(N)
+) + "]}"  # fmt: skip
+QACCT = "".join(
+    f"{'=' * 62}\nqname        q\njobnumber    {i}\nslots        1\nexit_status  0\n"
+    for i in range(N)
+)
+FLUX = '{"jobs": [' + ",".join(f'{{"id": {i}, "t_submit": 10}}' for i in range(N)) + "]}"
+CONDOR = "[" + ",".join(f'{{"ClusterId": {i}, "QDate": 10}}' for i in range(N)) + "]"
+OAR = "{" + ",".join(f'"{i}": {{"submissionTime": 10}}' for i in range(N)) + "}"
+BATCH = (("pbs", PBS), ("pbs-json", QSTAT), ("lsf", BJOBS), ("grid-engine", QACCT),
+         ("flux", FLUX), ("htcondor", CONDOR), ("oar", OAR))  # fmt: skip
 COUNTERS = (("pcm", PCM), ("perf", PERF), ("likwid", LIKWID), ("papi", PAPI))
 
 
@@ -119,6 +140,7 @@ def files(tmp_path_factory):
         ("traffic", TRAFFIC),
         ("requests", REQUESTS),
         *COUNTERS,
+        *BATCH,
     ):
         (folder / name).write_text(text)
     write_pm100(folder / "pm100", N)

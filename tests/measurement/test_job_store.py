@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import os
 import signal
 import subprocess
@@ -11,11 +12,18 @@ import sys
 
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
 from rheostat.measurement.job_logs.job_store import JobStore, Merged
-from rheostat.measurement.job_logs.node_sharing import nodes_of, shared_nodes
+from rheostat.measurement.job_logs.node_sharing import (
+    count_nodes,
+    node_hours_in_use,
+    nodes_of,
+    shared_nodes,
+)
 from rheostat.measurement.read import guess_format, read
 from rheostat.measurement.slurm import read_sacct
 from rheostat.measurement.slurm.accounting import sacct_tables
@@ -191,8 +199,9 @@ def test_two_writers_do_not_meet(export, tmp_path):
 
 def test_lists_of_nodes_unfold_as_scontrol_shows_them():
     assert nodes_of("a[1-3,09]x,b,c2") == ["a1x", "a2x", "a3x", "a09x", "b", "c2"]
-    for bad in ("n[1-", "n[a]", "n]"):
-        with pytest.raises(DataError):
+    assert count_nodes("a[1-3,09]x,b,c2") == 6
+    for bad in ("n[1-", "n[a]", "n]", "n[1-,3]", "n[3-1]", "n[1--2]"):
+        with pytest.raises(DataError, match="node_list"):
             nodes_of(bad)
     with pytest.raises(DataError, match="more than"):
         nodes_of("n[1-999999999]")
@@ -209,7 +218,24 @@ def test_sharing_agrees_with_every_pair_compared():
         for i, a in enumerate(runs)
     ]
     assert shared_nodes(frame).to_list() == pairs
+    assert shared_nodes(frame, names_at_once=3).to_list() == pairs  # in stretches of time
     assert 0 < sum(pairs) < len(pairs)
+
+
+RUNS = st.tuples(*(st.integers(0, most) for most in (6, 4, 40, 30)))
+
+
+@given(st.lists(RUNS, min_size=1, max_size=40), st.integers(1, 9))
+@settings(deadline=None, max_examples=50)
+def test_stretches_of_time_change_neither_company_nor_hours(jobs, names):
+    rows, seconds = [], set()
+    for low, more, start, runs in jobs:
+        rows.append((f"n[{low}-{low + more}]", float(start), float(start + runs)))
+        nodes, moments = range(low, low + more + 1), range(start, start + runs)
+        seconds |= set(itertools.product(nodes, moments))
+    frame = pl.DataFrame(rows, ["node_list", "start_s", "end_s"], orient="row")
+    assert shared_nodes(frame, names).to_list() == shared_nodes(frame).to_list()
+    assert math.isclose(node_hours_in_use(frame, names), len(seconds) / 3600.0)
 
 
 def test_power_of_monitoring_stands_where_accounting_has_none(tmp_path):

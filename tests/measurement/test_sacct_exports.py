@@ -122,20 +122,6 @@ def test_json_has_a_requeued_job_once(tmp_path) -> None:
     assert [n.rows for n in jobs.notes if n.dropped] == [(1,)]
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [("10/01/2026 01:00:12;E;1001.pbs01;user=ann resources_used.walltime=01:00:00\n", "PBS"),
-     ('{\n  "COMMAND":"bjobs",\n  "JOBS":1,\n  "RECORDS":[{"JOBID":"100"}]\n}\n', "bjobs"),
-     (f'{"=" * 62}\nqname        all.q\nhostname     node00\n', "qacct"),
-     ('{"jobs": [{"id": 1, "userid": 5, "t_submit": 1790814301.0, "state": "INACTIVE"}]}', "flux")],
-)  # fmt: skip
-def test_logs_of_other_schedulers_are_named_with_what_to_do(tmp_path, text, words) -> None:
-    path = tmp_path / "jobs"
-    path.write_text(text)
-    with pytest.raises(DataError, match=rf"{words}.* expected its jobs as CSV.*runtime_s"):
-        read(path)
-
-
 def test_a_clock_put_back_costs_two_instants_and_no_row_where_no_zone_is_given(tmp_path) -> None:
     """Rows that run backwards for another reason are left out as before."""
     put_back = _line("1", "01:00:00", "02:50:00", "02:10:00", "00:20:00", 5)

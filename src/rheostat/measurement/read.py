@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from rheostat.core.jobs import JobTable
 from rheostat.core.storage.file_kinds import describe_file
 from rheostat.core.storage.files import ordinary_file
 from rheostat.errors import DataError, FileKindError
+from rheostat.measurement.batch_systems import BATCH_SYSTEMS
+from rheostat.measurement.batch_systems.job_records import BatchSystem
 from rheostat.measurement.counters import read_likwid, read_papi, read_pcm, read_perf
 from rheostat.measurement.job_logs.adastra import read_adastra
 from rheostat.measurement.job_logs.energy_units import energy_doubt
@@ -146,6 +149,10 @@ def _adastra(head: Head) -> bool:
     return int(first["time_limit"].sum()) > first.height / 2
 
 
+def _batch_system(system: BatchSystem, head: Head) -> bool:
+    return head.types is None and system.looks_like(head.start)
+
+
 def _fdata(head: Head) -> bool:
     return {"jid", "nnumr", "avgpcon"} <= set(head.types or {})
 
@@ -259,6 +266,7 @@ BUILT_IN = (
     Reader("adastra", _adastra, read_adastra, "Adastra MI250 jobs, parquet (Zenodo 14007065)"),
     Reader("pm100", _pm100, read_pm100, "PM100: Marconi100 jobs, parquet (Zenodo 10127767)"),
     Reader("fdata", _fdata, read_fdata, "F-DATA: Fugaku jobs, parquet (Zenodo 11467483)"),
+    *(Reader(b.name, partial(_batch_system, b), b.read, b.about) for b in BATCH_SYSTEMS),
     Reader("vllm-bench", _vllm_bench, read_vllm_bench, "vllm bench serve --save-result, JSON"),
     Reader("genai-perf", _genai_perf, read_genai_perf, "a run of GenAI-Perf, its CSV"),
     Reader("model-config", _model_config, read_model_config,
@@ -289,14 +297,6 @@ BUILT_IN = (
     Reader("runs", _table, read_runs, "CSV, parquet or JSON rows of measured runs, columns mapped"),
 )  # fmt: skip
 STORE = "store"
-FOREIGN = (
-    (rb"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[A-Z];", "an accounting log of PBS"),
-    (rb'\s*\{\s*"COMMAND"\s*:\s*"bjobs"', "what bjobs -json of LSF prints"),
-    (rb"={20,}\s*\n\s*qname\s", "what qacct of Grid Engine prints"),
-    (rb'\s*\{\s*"jobs"\s*:\s*\[\s*\{[^{}]*"t_submit"', "what flux jobs --json prints"),
-    (rb'\s*\{\s*"timestamp"\s*:\s*\d+\s*,\s*"pbs_version"', "what qstat -F json of PBS prints"),
-)
-"""How files begin that look like others but are none of these."""
 INSTEAD = {
     "units": ": --unit says per what energy and power of LLM serving runs are (--format serving)",
     "columns": ": its columns are known; --column is for tables of runs (--format runs, serving)",
@@ -319,11 +319,6 @@ def guess_format(path: str | Path) -> str:
     path = ordinary_file(path)
     seen = _head(path)
     every = readers()
-    for begin, words in FOREIGN:
-        if re.match(begin, seen.start):
-            wanted = "job_id,user,app,nodes,submit_s,start_s,end_s,runtime_s,time_limit_s,energy_j"
-            advice = f"expected its jobs as CSV, a row each, with what there is of {wanted}"
-            raise FileKindError(str(path), [f"is {words}, which is not read: {advice}"])
     for reader in every.values():
         if reader.looks_like(seen):
             return reader.name

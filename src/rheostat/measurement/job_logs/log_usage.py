@@ -19,7 +19,7 @@ import polars as pl
 from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import Array
 from rheostat.errors import DataError
-from rheostat.measurement.job_logs.node_sharing import node_hours_in_use, shared_nodes
+from rheostat.measurement.job_logs.node_sharing import SHARED, node_hours_in_use, shared_nodes
 
 COMPLETED = ("COMPLETED", "PARTIAL_COMPLETED")
 UNFINISHED = ("RUNNING", "PENDING", "SUSPENDED", "REQUEUED", "RESIZING", "COMPLETING")
@@ -157,14 +157,15 @@ def log_usage(jobs: JobTable) -> LogUsage:
 
 def _company(jobs: JobTable) -> tuple[int | None, float]:
     """How many jobs shared a node, and the hours in which nodes were in use; unknown: None, NaN."""
-    lists = {"node_list", "start_s", "end_s"} <= set(jobs.columns)
-    try:
-        shared = shared_nodes(jobs.frame) if lists else pl.Series([], dtype=pl.Boolean)
-    except DataError:  # names that cannot be read: the reader has said so
-        shared = pl.Series([], dtype=pl.Boolean)
-    if not shared.count():
+    if not {"node_list", "start_s", "end_s"} <= set(jobs.columns):
         return None, float("nan")
-    return int(shared.sum()), node_hours_in_use(jobs.frame)
+    there = jobs.frame.schema.get(SHARED.name) == pl.Boolean  # a reader has asked already
+    try:
+        shared = jobs.frame[SHARED.name] if there else shared_nodes(jobs.frame)
+        hours = node_hours_in_use(jobs.frame)
+    except DataError:  # names that cannot be read: the reader has said so
+        return None, float("nan")
+    return (int(shared.sum()), hours) if shared.count() else (None, float("nan"))
 
 
 def _with_earlier(frame: pl.DataFrame, hours: Array) -> pl.DataFrame:
