@@ -19,8 +19,21 @@ from rheostat.measurement.parquet import MAGIC, gather, scan
 from rheostat.measurement.runs.delimited import read_delimited
 
 
-def read_table(path: str | Path) -> pl.DataFrame:
+def read_table(path: str | Path, notes: list[Note] | None = None) -> pl.DataFrame:
     r"""The rows of a CSV (also packed by gzip) or parquet file, as they stand.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    notes : list of Note, optional
+        Takes what is to be said of whole columns, as commas read as decimal ones; without it that
+        is refused, too.
+
+    Returns
+    -------
+    DataFrame
+        Numbers and texts.
 
     Raises
     ------
@@ -40,10 +53,12 @@ def read_table(path: str | Path) -> pl.DataFrame:
     if start == MAGIC:
         frame = gather(path, scan(path)[0])
     else:
-        frame, notes = read_delimited(path)
+        frame, said = read_delimited(path)
         frame = frame.drop(ROW)
-        if notes:
-            raise DataError(str(path), [_said(note) for note in notes])
+        if wrong := [note for note in said if note.rows or notes is None]:
+            raise DataError(str(path), [_said(note) for note in wrong])
+        if notes is not None:
+            notes += said
     if not frame.height:
         raise DataError(str(path), ["has columns but no rows"])
     return frame

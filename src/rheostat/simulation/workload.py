@@ -26,6 +26,8 @@ from rheostat.core.outcome import Predictor
 from rheostat.errors import DataError
 
 Array = np.ndarray
+UNITS = ("cores", "cores_alloc", "nodes", "nodes_alloc")
+GPUS_ALONE = "no processors or nodes in the log: a processor of the machine is a GPU here"
 Estimates = str | Array | Predictor
 
 
@@ -71,6 +73,7 @@ def workload(jobs: JobTable, machine: Machine) -> Workload:
     row = np.flatnonzero(keep)
     row = row[np.argsort(submit[row], kind="stable")]
     notes += _odd(submit, run, ask, keep) + _twice(jobs, keep)
+    notes += [Note(GPUS_ALONE)] if not set(UNITS) & set(jobs.schema) else []
     unasked = ~(ask > 0)
     return Workload(
         submit[row],
@@ -84,15 +87,18 @@ def workload(jobs: JobTable, machine: Machine) -> Workload:
 
 
 def sizes(jobs: JobTable) -> Array:
-    """Processors asked for, else used, else nodes; NaN where the table has none of them."""
+    """Processors asked for, else used, else nodes, else GPUs; NaN where the table has none."""
     size = np.full(len(jobs), np.nan)
-    for name in ("cores", "cores_alloc", "nodes", "nodes_alloc"):
+    for name in UNITS:
         if name in jobs.schema and not (name == "nodes" and np.isfinite(size).any()):
             other = jobs.numpy(name)
             size = np.where(size > 0, size, np.where(other > 0, other, size))
         if name == "cores_alloc" and np.isfinite(size).any():
             break  # nodes and processors are different units: never mixed in one trace
-    return size
+    if np.isfinite(size).any():
+        return size
+    asked, given = (jobs.numpy(n) if n in jobs.schema else size for n in ("gpus", "gpus_alloc"))
+    return np.where(asked > 0, asked, np.where(given > 0, given, np.nan))
 
 
 def users(jobs: JobTable, load: Workload) -> Array:

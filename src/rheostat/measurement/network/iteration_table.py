@@ -62,7 +62,8 @@ def read_iteration_table(path: str | Path) -> tuple[pl.DataFrame, list[Note]]:
     >>> read_iteration_table(file)[0]["time_s"].to_list()
     [0.0, 0.002, 0.005]
     """
-    raw = read_table(path)
+    notes: list[Note] = []
+    raw = read_table(path, notes)
     raw = raw.rename({n: n.strip().lower() for n in raw.columns})
     timed = [n for n in raw.columns if n in ENDED or n in TOOK]
     if len(timed) != 1:
@@ -72,7 +73,6 @@ def read_iteration_table(path: str | Path) -> tuple[pl.DataFrame, list[Note]]:
             f"or with _ms, _us, _ns, got {got[:300]}"])  # fmt: skip
     frame = _typed(path, raw, timed[0]).with_row_index("row")
     good = frame.filter(pl.col("time_s").is_finite() & (pl.col("time_s") >= 0))
-    notes = []
     if odd := sorted(set(frame["row"]) - set(good["row"])):
         notes.append(note_rows("the row has no time", odd, dropped=True))
     once = good.unique(["job", "iteration", "rank"], keep="first")
