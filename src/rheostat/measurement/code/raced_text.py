@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import count
 
 from rheostat.measurement.code.program import GAP, PRAGMA, Program
 
@@ -13,6 +14,7 @@ LOOP = re.compile(
     r"(?P<clauses>(?:[^\n\\\"]|\\\n)*)"
 )
 FIXED = re.compile(r"\b(?:schedule|ordered|inscan)\b")
+NOWAIT = re.compile(PRAGMA + r"\b(?:[^\n\\\"]|\\\n)*\bnowait\b")
 SCHEDULES = ("static,1", "static", "static,3")
 """One after the other: neighbours, ends of parts, and what is a number of threads apart."""
 LEAGUE = re.compile(r"(?<=\s)distribute\b(?!\s+parallel\b)(?=[\s(]|$)")
@@ -43,6 +45,27 @@ def spread_over_threads(program: Program) -> Program:
     def whole(text: str) -> str:
         text = LEAGUE.sub("distribute parallel for", DEALT.sub("schedule(runtime)", text))
         return seen_atomics(LOOP.sub(dealt, text))
+
+    return replace(program, files={name: whole(text) for name, text in program.files.items()})
+
+
+def dealt_unlike(program: Program) -> Program | None:
+    """The program with a schedule of its own for each loop that is dealt out as threads come.
+
+    Behind ``nowait`` the next loop may meet what another thread still writes, unless both deal out
+    alike by ``static``, on which a program may rely.  None where there is no such loop.
+
+    >>> text = "#pragma omp for schedule(dynamic, 8) nowait"
+    >>> dealt_unlike(Program({"a.c": f"{text}{chr(10)}{text}"}, "openmp")).text.split(chr(10))
+    ['#pragma omp for schedule(static, 2) nowait', '#pragma omp for schedule(static, 3) nowait']
+    """
+    if not (NOWAIT.search(program.text) and DEALT.search(program.text)):
+        return None
+    parts = count(2)
+
+    def whole(text: str) -> str:
+        text = DEALT.sub(lambda _: f"schedule(static, {next(parts)})", text)
+        return seen_atomics(LEAGUE.sub("distribute parallel for", text))
 
     return replace(program, files={name: whole(text) for name, text in program.files.items()})
 

@@ -14,7 +14,7 @@ from rheostat.measurement.code.coarse_data import among_equals, picks
 from rheostat.measurement.code.diagnostics import oclgrind_findings, race_findings, without_lines
 from rheostat.measurement.code.lock_sets import excludes, in_another_order, without_common_lock
 from rheostat.measurement.code.program import PRAGMA, Program
-from rheostat.measurement.code.raced_text import SCHEDULES, spread_over_threads
+from rheostat.measurement.code.raced_text import SCHEDULES, dealt_unlike, spread_over_threads
 from rheostat.measurement.code.reference import MEMORY_MB, Expected
 from rheostat.measurement.code.simd_updates import lanes_update
 from rheostat.measurement.code.task_memory import TASKS, UNKNOWN, with_task_memory
@@ -144,7 +144,10 @@ def _threads_race(case: Case, runs: Sequence[tuple[Expected, int]]) -> Sequence[
         library = f"{toolchain.llvm_libraries()}/libarcher.so"
         options = {"OMP_TOOL_LIBRARIES": library, "OMP_NUM_TEAMS": "1", "TSAN_OPTIONS":
                    f"ignore_noninstrumented_modules=1:{TSAN_OPTIONS}"}  # fmt: skip
-    return _raced(case, lambda p: with_task_memory(spread_over_threads(p)), runs, options)
+    findings = _raced(case, lambda p: with_task_memory(spread_over_threads(p)), runs, options)
+    if findings or dealt_unlike(case.candidate) is None:
+        return findings
+    return _raced(case, lambda p: with_task_memory(dealt_unlike(p) or p), runs, options)
 
 
 def _fibres(case: Case) -> Evidence:
