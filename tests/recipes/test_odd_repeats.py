@@ -3,8 +3,17 @@
 import numpy as np
 import pytest
 
+import rheostat as rh
 from rheostat import table
-from rheostat.recipes.nodecount import confounded, differing, drift, odd_repeats
+from rheostat.errors import QuestionError
+from rheostat.recipes.nodecount import (
+    confounded,
+    differing,
+    drift,
+    odd_repeats,
+    split_hardware,
+    warm_up,
+)
 
 
 def test_one_run_unlike_its_repeats_is_named():
@@ -59,3 +68,29 @@ def test_noise_is_a_drift_no_oftener_than_stated():
         for _ in range(300)
     ]
     assert sum(said) <= 9  # 1 in 100, and three standard errors
+
+
+def test_settings_that_no_machine_ran_alone_are_not_compared():
+    runs = {"batch_size": [8, 16, 16, 32], "gpu_type": ["H100", "H100", "A100", "A100"],
+            "runtime_s": [9.0, 8.0, 16.0, 12.0], "energy_j": [5.0, 4.0, 6.0, 5.0]}  # fmt: skip
+    has = {"A100": ("16", "32"), "H100": ("8", "16")}
+    assert split_hardware(table(runs), ["batch_size"]) == ("gpu_type", has)
+    with pytest.raises(QuestionError, match=r"--where gpu_type=H100 \(has 8, 16\)"):
+        rh.front(table(runs), knobs="batch_size=8,16,32")
+    one = rh.front(table(runs), where=["gpu_type=H100"], knobs="batch_size=8,16")
+    assert len(one.front.alternatives) == 2
+    whole = {**runs, "batch_size": [8, 16, 8, 16]}
+    assert split_hardware(table(whole), ["batch_size"]) is None
+    hosts = {k if k != "gpu_type" else "host": v for k, v in runs.items()}
+    assert split_hardware(table(hosts), ["batch_size"]) is None
+
+
+def test_first_runs_that_take_longer_at_most_settings_are_a_warm_up():
+    nodes, times = np.repeat([1, 2, 4], 3), np.array([9.0, 3, 3, 8, 2, 2, 7, 1, 1])
+    assert warm_up(table({"nodes": nodes, "runtime_s": times}), ["nodes"]) == (3, 3, 4.0)
+    later = times.reshape(3, 3)[:, ::-1].ravel()
+    assert warm_up(table({"nodes": nodes, "runtime_s": later}), ["nodes"]) is None
+    clock = {"start_s": np.arange(9.0)[::-1]}
+    assert warm_up(table({"nodes": nodes, "runtime_s": later, **clock}), ["nodes"]) == (3, 3, 4.0)
+    two = table({"nodes": nodes[:6], "runtime_s": times[:6]})
+    assert warm_up(two, ["nodes"]) is None

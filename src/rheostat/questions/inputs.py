@@ -19,7 +19,7 @@ from rheostat.core.space import Space
 from rheostat.core.vocabulary import VOCABULARY, table
 from rheostat.decision.trials.found_trial import with_found_trial
 from rheostat.decision.trials.trial_size import with_trial as joined
-from rheostat.errors import DataError
+from rheostat.errors import DataError, QuestionError
 from rheostat.measurement.read import guess_format, read
 from rheostat.measurement.tables import read_table
 from rheostat.prediction.saved_models.persist import PREDICTORS
@@ -239,7 +239,12 @@ def turnable(jobs: JobTable, space: Space) -> None:
 
 
 def tell_unlike(runs: JobTable, space: Space) -> None:
-    """Say which columns tell that runs were not of one problem."""
+    """Say which columns tell that runs were not of one problem; refuse settings of two machines."""
+    if (split := nodecount.split_hardware(runs, space.names)) is not None:
+        column, ran = split
+        each = "; ".join(f"--where {column}={v} (has {', '.join(own)})" for v, own in ran.items())
+        said = f"no {column} ran all settings of {space.names[0]}, and unlike ones do not compare"
+        raise QuestionError(f"{said}; name one: {each}")
     if mixed := nodecount.differing(runs, space.names):
         said = f"runs that differ in {', '.join(mixed)} count as repeats: --where tells apart"
         listener.note(said)
@@ -250,7 +255,14 @@ def tell_unlike(runs: JobTable, space: Space) -> None:
         knobs = " and ".join(space.names)
         said = f"each setting of {knobs} was measured at one {column} alone, some at another"
         listener.note(f"{said}: what {column} does counts as done by {knobs}; --where tells apart")
-    _tell_odd(runs, space)
+    if (first := nodecount.warm_up(runs, space.names)) is not None:
+        slow, of, factor = first
+        listener.note(
+            f"the first run of {slow} of {of} settings took longer, {factor:.2g} times what the "
+            "later ones took in the middle, and counts as they do: leave it out if it warmed up"
+        )
+    else:
+        _tell_odd(runs, space)
     if abs((factor := nodecount.drift(runs, space.names)) - 1) > SLIGHT_DRIFT:
         said = f"repeats took {factor:.2f} times as long at the end of these runs as at their start"
         listener.note(

@@ -45,6 +45,13 @@ PROBLEM = re.compile(
     r"dataset|matrix|rows|tokens|resolution|molecules|bodies|steps|iterations|epochs)(_|$)|^n[xyz]?$"
 )
 """Words of columns that say how much there was to do."""
+HARDWARE = re.compile(
+    r"((gpu|cpu|accelerator|device|hardware)(_?(type|model|name|kind))?|arch(itecture)?|cluster"
+    r"|machine|system|platform|partition)"
+)
+"""Names of columns that say what a run ran on."""
+WARM_UP = 1.2
+"""A first run that takes longer by this factor than those after it, at most settings."""
 
 
 def knob(largest: int = 256) -> Knob:
@@ -178,6 +185,55 @@ def confounded(runs: JobTable, knobs: Sequence[str]) -> tuple[str, ...]:
         c for c in words
         if c not in mixed and 1 < runs.frame[c].drop_nulls().n_unique() < settings
     )  # fmt: skip
+
+
+def split_hardware(
+    runs: JobTable, knobs: Sequence[str]
+) -> tuple[str, dict[str, tuple[str, ...]]] | None:
+    """A column of hardware of which no value ran all settings: its name, and what each ran.
+
+    Settings of one knob are then compared across machines; None where that is not so.
+
+    >>> from rheostat import table
+    >>> runs = {"batch_size": [8, 16, 16, 32], "gpu": ["H100", "H100", "A100", "A100"]}
+    >>> split_hardware(table(runs), ["batch_size"])
+    ('gpu', {'A100': ('16', '32'), 'H100': ('8', '16')})
+    """
+    if len(knobs) != 1 or knobs[0] not in runs.columns:
+        return None
+    knob = knobs[0]
+    words = [c for c in runs.columns if HARDWARE.fullmatch(c.lower()) and c != knob]
+    for column in (c for c in words if runs.frame[c].dtype == pl.String):
+        pairs = runs.frame.select(column, knob).drop_nulls().unique().sort(knob)
+        ran = {v: tuple(map(str, own[knob])) for (v,), own in pairs.group_by(column)}
+        if len(ran) > 1 and max(map(len, ran.values())) < pairs[knob].n_unique():
+            return column, dict(sorted(ran.items()))
+    return None
+
+
+def warm_up(runs: JobTable, knobs: Sequence[str]) -> tuple[int, int, float] | None:
+    """Whether the first run of a setting takes longer: settings where so, of how many, by what.
+
+    Of settings with three runs or more, three at least and four in five; the factor is that of the
+    setting in the middle.
+
+    >>> from rheostat import table
+    >>> nodes, times = [1, 1, 1, 2, 2, 2, 4, 4, 4], [9.0, 3, 3, 8, 2, 2, 7, 1, 1]
+    >>> warm_up(table({"nodes": nodes, "runtime_s": times}), ["nodes"])
+    (3, 3, 4.0)
+    """
+    if not {"runtime_s", *knobs} <= set(runs.columns) or differing(runs, knobs):
+        return None
+    frame = runs.frame.sort("start_s") if "start_s" in runs.columns else runs.frame
+    factors = []
+    for _, group in frame.group_by(list(knobs), maintain_order=True):
+        times = group["runtime_s"].drop_nulls().to_numpy()
+        if len(times) >= FEWEST_REPEATS and times[0] > 0:
+            factors.append(float(times[0] / np.median(times[1:])))
+    slow = sum(f > WARM_UP for f in factors)
+    if slow < max(FEWEST_REPEATS, 0.8 * len(factors)):
+        return None
+    return slow, len(factors), float(np.median(factors))
 
 
 def odd_repeats(runs: JobTable, knobs: Sequence[str]) -> list[tuple[str, float, float]]:
