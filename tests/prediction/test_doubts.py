@@ -15,7 +15,6 @@ from rheostat.explanation.identification import identification_words
 from rheostat.prediction.effects import WithinApplication, plausible
 from rheostat.prediction.effects.believed import _size_error, examine
 from rheostat.prediction.effects.doubts import (
-    FEWEST_PAIRS,
     LEAST_NOISE,
     MOST_NOISE,
     noise_of_repeats,
@@ -189,7 +188,7 @@ def test_noise_is_told_from_the_median_gap_between_runs_in_a_row_of_one_request(
     apart = np.arange(40) % 2  # each request has one runtime
     assert noise_of_repeats(y, apart, one) == noise_of_repeats(y, one, apart) == LEAST_NOISE
     assert noise_of_repeats(100 * y, one, one) == MOST_NOISE
-    few = FEWEST_PAIRS + 1  # so many runs in a row are one pair less
+    few = 13  # twelve pairs of runs in a row
     assert noise_of_repeats(y[:few], one[:few], one[:few]) > LEAST_NOISE
     assert noise_of_repeats(y[: few - 1], one[1:few], one[1:few]) == LEAST_NOISE
 

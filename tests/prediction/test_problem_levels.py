@@ -9,6 +9,7 @@ from rheostat import table
 from rheostat.core.jobs import Moment
 from rheostat.decision.accuracy import accuracy
 from rheostat.prediction.effects import WithinApplication
+from rheostat.prediction.effects.problem_levels import ProblemLevels
 
 
 def log_of_scripts(n=900, seed=0, noise=0.03):
@@ -60,3 +61,16 @@ def test_what_a_setting_changes_is_the_same_whatever_the_level(fitted):
         for s in ("0.0.0", "none")
     )
     assert np.diff(known) == pytest.approx(np.diff(strange), abs=1e-6)
+
+
+def test_known_problems_are_placed_where_they_ran_and_others_where_their_user_is():
+    levels = ProblemLevels(np.array([[5.0, 25.0], [7.0, 49.0]]), np.array([0.4, -0.6]),
+                           np.array([0.1, 0.2]))  # fmt: skip
+    seen, columns = np.array([0, -1, 1]), np.arange(12.0).reshape(3, 4)
+    asked = levels.as_asked(columns, seen, 1)
+    assert asked.tolist() == [[0, 5, 25, 3], [4, 5, 6, 7], [8, 7, 49, 11]]
+    assert columns.tolist() == np.arange(12.0).reshape(3, 4).tolist()
+    level, shared, own = levels.placed(seen, np.full(3, 0.3), np.full(3, 0.9))
+    assert level.tolist() == [0.4, 0.0, -0.6]
+    assert shared.tolist() == [0.0, 0.3, 0.0]
+    assert own.tolist() == [0.1, 0.9, 0.2]
