@@ -107,6 +107,32 @@ def test_where_nothing_could_tell_the_note_says_that_nothing_was_tested():
     assert found.frame[DRAWN].all()
 
 
+@pytest.mark.parametrize(("kept", "asked"), [
+    (("app", "user"), {"a u": 4, "a v": 16, "b u": 32, "b v": 32}),
+    (("app",), {"a u": 8, "a v": 8, "b u": 32, "b v": 32}),
+    ((), dict.fromkeys(("a u", "a v", "b u", "b v"), 24)),
+])  # fmt: skip
+def test_drawn_jobs_would_have_asked_for_what_their_user_s_application_does(kept, asked):
+    """Where the user is not known, or neither is, the median is that of the jobs that are left."""
+    usual = {"a u": [4, 4, 4, 8], "a v": [16, 16, 16, 8], "b u": [32] * 4, "b v": [32] * 4}
+    rows = [(who, n) for who, some in usual.items() for n in some * 25]
+    rng = np.random.default_rng(0)
+    drawn = [(who, int(n)) for who in usual for n in rng.permutation([2, 64] * 20)]
+    who, nodes = zip(*rows, *drawn, strict=True)
+    log = table({
+        "app": [w[0] for w in who], "user": [w[2] for w in who], "nodes": list(nodes),
+        "random": [False] * len(rows) + [True] * len(drawn),
+        "submit_s": np.arange(float(len(who))),
+    })  # fmt: skip
+    found = with_found_trial(log.select([c for c in log.columns if c in (
+        *kept, "nodes", "random", "submit_s")]), "nodes")  # fmt: skip
+    assert TAKEN in said(found)
+    assert found.frame["nodes"].to_list() == list(nodes)
+    got = found.frame["nodes_requested"].to_list()
+    assert got[: len(rows)] == list(nodes[: len(rows)])
+    assert got[len(rows) :] == [asked[w] for w in who[len(rows) :]]
+
+
 def judged(user, y, asked=None):
     log = table({"user": user, "submit_s": np.arange(float(len(y)))})
     return reasons(log, ["user"], np.asarray(y, float), np.asarray(asked or [1.0] * len(y)))
@@ -134,6 +160,14 @@ def test_what_requests_tell_is_no_reason():
     names = [f"u{k}" for k in user]
     assert judged(names, y, asked.tolist())[0] > 0.05
     assert judged(names, y)[0] < 0.01
+
+
+def test_users_whose_requests_are_all_alike_tell_nothing_at_equal_requests():
+    """Each user asks for an amount of their own: sums within it are nought but for rounding."""
+    rng = np.random.default_rng(0)
+    user = rng.integers(0, 7, 900)
+    y = np.where(rng.random(900) < 0.1 + 0.1 * user, np.log(3), 0.0)
+    assert judged([f"u{k}" for k in user], y, (2.0**user).tolist())[0] == 1.0
 
 
 def test_a_small_user_beside_four_large_ones_is_noticed():

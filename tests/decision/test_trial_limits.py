@@ -97,6 +97,12 @@ def test_who_takes_part_says_nothing_about_the_factor() -> None:
     assert abs((part == 4).mean() - 0.5) < 4 * 0.5 / len(part) ** 0.5
 
 
+def test_unless_another_share_is_named_one_job_in_twenty_takes_part() -> None:
+    plan = plan_trial(table({"job_id": range(8000), "nodes": [16] * 8000}))
+    assert plan.share == 0.05
+    assert abs(plan.taking_part - 400) < 4 * 20
+
+
 def test_unless_others_are_named_there_are_256_nodes() -> None:
     frame = plan_trial(table({"job_id": range(400), "nodes": [128, 2] * 200}), 0.4).table.frame
     part = frame.filter(frame["takes_part"])

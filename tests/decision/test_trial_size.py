@@ -98,6 +98,9 @@ def test_a_plan_is_read_back_whatever_the_log_kept():
     assert [n.count for n in notes if "as planned" in n.message] == [part.sum()]
     with pytest.raises(DataError, match="nodes_requested"):
         with_trial(bare, bare, "nodes")
+    for column in ("job_id", "nodes"):
+        with pytest.raises(DataError, match=column):
+            with_trial(bare.select([c for c in bare.columns if c != column]), plan.table, "nodes")
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from rheostat import table
 from rheostat.core.graph import Graph
 from rheostat.prediction.accelerators import accelerator
 from rheostat.prediction.architectures import training_step
-from rheostat.prediction.step_cost import stacking
+from rheostat.prediction.step_cost import StepCost, stacking
 from rheostat.prediction.step_cost.device_law import MEAN, NAMES, DeviceLaw, Work
 from rheostat.prediction.step_cost.next_runs import next_runs
 from rheostat.prediction.step_cost.rows import TrainingRows
@@ -83,6 +83,26 @@ def test_of_fewer_than_four_networks_the_additive_model_answers_for_others(trees
     assert runs.weights[:, 1:].max() == 0.0
 
 
+def test_of_four_networks_the_parts_are_weighed_by_their_errors(monkeypatch):
+    gp = joint(loadings=np.ones(3))
+    chosen = np.tile([0.25, 0.75], (gp.law.devices + 1, 1))
+    monkeypatch.setattr(stacking, "chosen_weights", lambda *_: chosen)
+    made = left_out(gp, np.arange(9) % 4, 3.0, 0, trees=False)
+    assert made.weights is chosen
+    less = gp.refitted(np.arange(9) % 4 != 0)
+    asked = gp.known.of(np.arange(9) % 4 == 0)
+    asked = asked._replace(app=np.where(np.isin(asked.app, less.app), asked.app, -1))
+    said = 0.25 * less.predict(asked)[0] + 0.75 * less.law.predict(asked.terms, asked.device)
+    assert made.error[::4] == pytest.approx(gp.log_y[::4] - said)
+    assert made.spread[::4] == pytest.approx(less.predict(asked)[1])
+
+
+def test_a_model_that_is_given_graphs_knows_them_and_stays_itself():
+    graph, model = training_step("LeNet5", 32, 8, 10), StepCost()
+    assert model.knowing({"mine": graph}) is model
+    assert model.terms["mine"].tolist() == cost_terms(graph).tolist()
+
+
 def test_trees_see_devices_networks_and_logarithms_of_the_smallest_costs():
     pytest.importorskip("xgboost", reason="extra trees")
     rng = np.random.default_rng(0)
@@ -116,6 +136,15 @@ def test_what_is_made_of_no_operands_is_held_until_it_was_read():
     ]
     found = step_memory(of_rows(rows))
     assert (found.data_b, found.activations_b) == (0.0, 640.0)
+
+
+def test_a_result_that_is_taken_apart_is_no_memory_of_its_own():
+    rows = [
+        ("input", "parameter_constant", [5], "f32", 0, 1, False, []),
+        ("split", "other", [800], "f32", 9, 1, False, [0]),
+        ("getitem", "data_movement", [100], "f32", 0, 1, False, [1]),
+    ]
+    assert step_memory(of_rows(rows)).activations_b == 400.0
 
 
 @pytest.mark.parametrize(("place", "operation"), [

@@ -212,10 +212,10 @@ def test_errors_left_out_are_quantiles_and_widths_of_devices():
     place = (np.cumsum(weight[order]) - 0.5 * weight[order]) / 4
     wide = 0.5 + (np.array([0.125, 0.375, 0.625, 0.875]) - 0.5) * 2.5 / 2
     assert both.quantiles == pytest.approx(np.interp(wide, place, mirrored[order]))
-    again = Repeats(np.array([0, 0, 1, 2, 3, 4]), np.array([0.3, -0.3, 0, 0, 0, 0]))
+    again = Repeats(np.array([0, 0, 1, 2, 3, 4]), np.array([0.3, -0.1, 0, 0, 0, 0]))
     run = error_scores(errors, device, one, 2.0, 1, again)
     spread = np.array([(errors.error[0] + 0.3) / errors.spread[0],
-                       (errors.error[0] - 0.3) / errors.spread[0], *z[1:]])  # fmt: skip
+                       (errors.error[0] - 0.1) / errors.spread[0], *z[1:]])  # fmt: skip
     order = np.argsort(spread)
     part = np.array([0.5, 0.5, 1, 1, 1, 1])[order]
     assert run.quantiles == pytest.approx(

@@ -43,6 +43,8 @@ PERMUTATIONS = 400
 CHANCE, NAMED_CHANCE, STATED_CHANCE = 0.1, 0.02, 0.005
 """Least p with which jobs that nobody named, jobs that a column names, and jobs of a log that has
 what was asked for beside what was given, pass for drawn."""
+ROUNDING = 1e-12
+"""Of the largest there can be: what is less is nought but for rounding."""
 ARM = "trial_arm"
 """Drawn by the hash of our own trial: nothing to test."""
 MOST_ROWS = 20_000
@@ -191,7 +193,9 @@ def reasons(
         drawn = [v[place] for v in outcomes]
         values[k] = [_statistic(test, v) for test in tests for v in drawn]
     spread = values[1:].std(axis=0)
-    apart = (values - values[1:].mean(axis=0)) / np.where(spread > 0, spread, np.inf)
+    most_there_is = np.array([_most(test, v) for test in tests for v in outcomes])
+    tells = spread > ROUNDING * most_there_is  # not where requests tell the column already
+    apart = (values - values[1:].mean(axis=0)) / np.where(tells, spread, np.inf)
     most = apart.max(axis=1)
     chance = (1 + int((most[1:] >= most[0]).sum())) / (PERMUTATIONS + 1)
     return chance, columns[int(apart[0].argmax()) // len(outcomes)]
@@ -199,7 +203,8 @@ def reasons(
 
 def left(values: Array, s: Codes) -> Array:
     """What is left of ``values`` when the mean of each stratum is taken off."""
-    return np.asarray(values - (np.bincount(s, values) / np.bincount(s))[s])
+    rest = values - (np.bincount(s, values) / np.bincount(s))[s]
+    return np.where(np.abs(rest) > ROUNDING * np.abs(values).max(), rest, 0.0)
 
 
 def _column(values: pl.Series, s: Codes) -> Codes | Array:
@@ -217,6 +222,11 @@ def _statistic(column: Codes | Array, y: Array) -> float:
     return abs(float(column @ y))
 
 
+def _most(column: Codes | Array, y: Array) -> float:
+    """The largest that `_statistic` can be."""
+    return float(y @ y if column.dtype.kind == "i" else np.sqrt((column @ column) * (y @ y)))
+
+
 def _received(log: JobTable, knob: str) -> Array | None:
     """What jobs ran at where that is recorded, else what they asked for."""
     name = f"{knob}_alloc"
@@ -228,9 +238,9 @@ def _received(log: JobTable, knob: str) -> Array | None:
 
 
 def _flags(log: JobTable, name: str) -> bool:
-    """Whether a column says yes of some jobs and no of others."""
+    """Whether a column says yes or no of every job, and yes of some."""
     values = set(_texts(log, name).unique().to_list())
-    return values <= {*YES, *NO} and bool(values & set(YES)) and bool(values & set(NO))
+    return values <= {*YES, *NO} and bool(values & set(YES))
 
 
 def _of_all(log: JobTable, name: str) -> bool:
