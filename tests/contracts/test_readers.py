@@ -113,8 +113,11 @@ QACCT = "".join(
 FLUX = '{"jobs": [' + ",".join(f'{{"id": {i}, "t_submit": 10}}' for i in range(N)) + "]}"
 CONDOR = "[" + ",".join(f'{{"ClusterId": {i}, "QDate": 10}}' for i in range(N)) + "]"
 OAR = "{" + ",".join(f'"{i}": {{"submissionTime": 10}}' for i in range(N)) + "}"
-BATCH = (("pbs", PBS), ("pbs-json", QSTAT), ("lsf", BJOBS), ("grid-engine", QACCT),
-         ("flux", FLUX), ("htcondor", CONDOR), ("oar", OAR))  # fmt: skip
+HYPERFINE = f'{{"results": [{{"command": "a", "times": {[1.5] * N}}}]}}'
+BATCH = (
+    ("hyperfine", HYPERFINE), ("pbs", PBS), ("pbs-json", QSTAT), ("lsf", BJOBS),
+    ("grid-engine", QACCT), ("flux", FLUX), ("htcondor", CONDOR), ("oar", OAR),
+)  # fmt: skip
 COUNTERS = (("pcm", PCM), ("perf", PERF), ("likwid", LIKWID), ("papi", PAPI))
 
 

@@ -31,6 +31,7 @@ from rheostat.measurement.job_logs.swf import read_swf
 from rheostat.measurement.parquet import BROKEN, MAGIC, gather, scan
 from rheostat.measurement.runs import read_runs
 from rheostat.measurement.runs.delimited import head
+from rheostat.measurement.runs.hyperfine import is_hyperfine, read_hyperfine
 from rheostat.measurement.runs.records import first_record, is_records
 from rheostat.measurement.serving.genai_perf import is_genai_perf, read_genai_perf
 from rheostat.measurement.serving.inferencex import is_inferencex, read_inferencex
@@ -277,6 +278,8 @@ BUILT_IN = (
     Reader("pcm", _pcm, read_pcm, "Intel PCM, pcm -csv: intervals"),
     Reader("graph-records", _graph_records, read_graph_records,
            "training steps with their graphs, JSON lines"),
+    Reader("hyperfine", lambda h: h.types is None and is_hyperfine(h.start), read_hyperfine,
+           "hyperfine --export-json: runs of commands and their parameters"),
     Reader("traffic", _traffic, read_traffic,
            "requests to a language model without texts: Azure, Mooncake, or our names"),
     Reader("requests", _requests, read_requests,
