@@ -83,13 +83,13 @@ def _sums(rows: Sequence[Sequence[str]]) -> list[int]:
     >>> _sums([["a", "1", "9"], ["sum", "2", "7"], ["Total:", "", "16"], ["Mean", "", "8"]])
     [2, 3]
     """
-    found: list[int] = []
+    behind: list[int] = []
     for i in range(len(rows) - 1, -1, -1):
         words = [c.strip().rstrip(":").lower() for c in rows[i]]
         if not (set(words) & set(SUMMARY) and "" in words):
             break
-        found.insert(0, i)
-    return found
+        behind.insert(0, i)
+    return behind
 
 
 def _rows(path: str | Path, text: list[str], delimiter: str) -> tuple[list[list[str]], list[int]]:
