@@ -35,15 +35,15 @@ from .stranger_laws import LAWS, StrangerApps
 
 Ints = NDArray[np.int64]
 
-PROXIES = ("none", "limit", "rough-memory", "memory", "script")
+PROXIES = ("none", "limit", "rough-memory", "memory", "exact-memory", "script")
 """What the log records of the problem size: nothing; a time limit, which is a guess of the runtime
-at the nodes asked for; memory asked for with a margin of a factor 1.6 up or down, or of a tenth;
-the job script, which is the same whenever the problem is."""
+at the nodes asked for; memory asked for with a margin of a factor 1.6 up or down, of a tenth, or
+of none; the job script, which is the same whenever the problem is."""
 MISLEADING = ("reused-script", "varied-script")
 """Records that seem to tell it: a job script that a project uses for all of its inputs, or one
 whose inputs differ by `VARIED_SD` from run to run."""
 VARIED_SD = 0.2
-MEMORY_SD = {"rough-memory": 0.5, "memory": 0.1}
+MEMORY_SD = {"rough-memory": 0.5, "memory": 0.1, "exact-memory": 0.0}
 SIZE_SD, PROJECT_SD = 0.8, 0.3
 LEVEL, LEVEL_SD, HABIT_SD = 4.0, 1.5, 0.4
 FREE_SD = (0.9, 0.4)
@@ -229,7 +229,8 @@ class ConfoundedSite:
         noise = rng.standard_normal(n)[problem]
         if self.proxy in MEMORY_SD:
             b = self.apps.memory_b[app] * size * np.exp(MEMORY_SD[self.proxy] * noise)
-            return {"memory_b": (np.maximum(1, np.rint(b / GIB)) * GIB).astype(np.int64)}
+            unit = GIB if MEMORY_SD[self.proxy] else GIB / 1024
+            return {"memory_b": (np.maximum(1, np.rint(b / unit)) * unit).astype(np.int64)}
         if self.proxy == "limit":
             guess = self.apps.runtime_s(app, nodes, size) * np.exp(0.3 * noise)
             wanted = np.minimum(guess * self.projects.margin[project], LIMITS_S[-1])

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from rheostat.prediction.effects.effect_coding import fit_coding
+from rheostat.prediction.effects.shapes import SHAPES
 
 LOG = pl.DataFrame({
     "app": ["a", "a", "b", None], "user": ["u", "v", "u", "u"], "nodes": [1, 2, 4, 8],
@@ -79,10 +80,11 @@ def test_what_was_asked_for_is_what_ran_unless_another_column_says():
     centre = np.log([1, 2, 4, 8]).mean()
     assert rows.request[:, :2] == pytest.approx(
         np.stack([asked - centre, (asked - centre) ** 2 / 2], axis=-1))  # fmt: skip
-    assert rows.effect["runtime_s"].shape == (4, 6)
-    assert rows.effect["runtime_s"][0, :3] == pytest.approx(np.zeros(3), abs=1e-12)
-    assert np.abs(rows.effect["power_w"] - rows.effect["runtime_s"])[1:, :3].min() > 0
-    assert rows.effect["power_w"][:, 4:].tolist() == rows.effect["runtime_s"][:, 4:].tolist()
+    runtime, power = rows.effect["runtime_s"], rows.effect["power_w"]
+    assert runtime.shape == (4, SHAPES + 2)
+    assert runtime[0, :SHAPES] == pytest.approx(np.zeros(SHAPES), abs=1e-12)
+    assert np.abs(power - runtime)[1:, :SHAPES].min() > 0
+    assert power[:, SHAPES:].tolist() == runtime[:, SHAPES:].tolist()
     assert made.exponents("runtime_s").tolist() == [-1.0, 0.0]
     assert made.first_requests.tolist() == [0, 2]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -70,13 +72,21 @@ def test_a_guess_is_told_by_its_application_s_slope_on_the_request_pulled_to_all
 
 
 def test_effects_are_the_shapes_requests_what_the_log_can_be_told_and_sizes_are_wide(fitted):
-    p = fitted.coding_.shapes[0].curve("runtime_s").scale.shape[0]
+    """The finer shapes are off (a thousandth) unless a recorded size is what tells."""
+    curve = fitted.coding_.shapes[0].curve("runtime_s")
+    p = curve.scale.shape[0]
     prior = effect_prior(fitted.coding_, fitted.identification_, "runtime_s", p + 4, p, 2)
-    assert prior.sd == pytest.approx([*[1.0] * p, 1.5, 0.75, 2.0, 2.0])
-    assert prior.between == pytest.approx([*[0.7] * p, 0.2, 0.1, 0.2, 0.2])
-    assert prior.mean[p:].tolist() == [0.0] * 4
-    assert prior.mean[:p].tolist() == fitted.coding_.shapes[0].curve("runtime_s").mean.tolist()
+    finer = [1e-3] * (p - 4)
+    assert prior.sd == pytest.approx([*[1.0] * 4, *finer, 1.5, 0.75, 2.0, 2.0])
+    assert prior.between[:4] == pytest.approx([0.7] * 4)
+    assert prior.between[p:] == pytest.approx([0.2, 0.1, 0.2, 0.2])
+    assert prior.mean[:4].tolist() == curve.mean[:4].tolist()
+    assert prior.mean[4:].tolist() == [0.0] * p
     assert prior.blocks.tolist() == [*[0] * p, 1, 1, 2, 3]
+    sized = replace(fitted.identification_, sizes=("memory_b",))
+    prior = effect_prior(fitted.coding_, sized, "runtime_s", p + 4, p, 2)
+    assert prior.sd[:p].tolist() == [1.0] * p
+    assert prior.mean[:p].tolist() == curve.mean.tolist()
 
 
 def test_a_forecast_depends_on_the_job_and_not_on_where_it_stands(fitted):
@@ -226,3 +236,30 @@ def test_of_problems_whose_runs_are_all_alike_only_differences_between_runs_are_
     left = even(np.column_stack([turned, y]), problem, np.zeros(120, dtype=int))
     assert left[:, 1] == pytest.approx(3.0 * left[:, 0], abs=1e-3)
     assert np.abs(left[:, 1]).max() > 1.0
+
+
+def test_memory_in_proportion_to_the_problem_tells_an_application_with_a_floor():
+    """Users give larger problems more nodes; 25 % of the time is the same on any nodes."""
+    rng, n = np.random.default_rng(0), 600
+    size = np.exp(0.8 * rng.standard_normal(n))
+    level = 3 + 0.7 * np.log2(size) + 0.7 * rng.standard_normal(n)
+    nodes = 2 ** np.clip(np.rint(level), 0, 7).astype(int)
+
+    def seconds(at):
+        return 3600 * size * (0.25 + 0.75 / at)
+
+    log = table({
+        "app": ["a", "b"] * (n // 2), "user": ["u"] * n, "nodes": nodes,
+        "submit_s": 60.0 * np.arange(n), "memory_b": np.rint(2.0**33 * size),
+        "runtime_s": seconds(nodes) * np.exp(0.05 * rng.standard_normal(n)),
+        "power_w": 300.0 * nodes,
+    })  # fmt: skip
+    fitted = WithinApplication(("nodes",)).fit(log)
+    some = np.flatnonzero(nodes >= 8)
+    asked = Column("nodes_requested", "", Moment.SUBMIT, "as submitted")
+    as_asked = log.rows(some).with_columns([asked], nodes_requested=nodes[some])
+    half = as_asked.with_columns((), nodes=nodes[some] // 2)
+    change = fitted.predict(half)["runtime_s"] / fitted.predict(as_asked)["runtime_s"]
+    assert np.isfinite(change).all()
+    true = seconds(nodes / 2)[some] / seconds(nodes)[some]
+    assert np.abs(np.log(change.mean(axis=0) / true)).max() < 0.1

@@ -73,7 +73,7 @@ def plan_trial(
     factors : numbers
         What the setting asked for is multiplied by; whole numbers stay whole.
     low, high : float
-        Settings that exist; a job that no factor changes does not take part.
+        Settings that exist; a job that no factor changes, or without a number, takes no part.
     seed : int
         Of the draw.
 
@@ -105,7 +105,8 @@ def plan_trial(
     first, second = _uniform(jobs.frame["job_id"], seed, 0), _uniform(jobs.frame["job_id"], seed, 1)
     whole = jobs.frame[knob].dtype.is_integer()
     turned = _drawn(asked, second, factors, (low, high), whole=whole)
-    part = (first < chance) & (turned != asked)
+    named = jobs.frame["job_id"].is_not_null().to_numpy()
+    part = (first < chance) & (turned != asked) & named
     planned = pl.Series(np.where(part, turned, asked), nan_to_null=True)
     value = planned.cast(jobs.frame[knob].dtype)
     return Trial(_table(jobs, knob, value, chance, part), knob, share, tuple(factors))
@@ -150,7 +151,10 @@ def _drawn(
 def _uniform(ids: pl.Series, seed: int, which: int) -> Array:
     """A number in [0, 1) for each job that depends on its id, the seed and ``which`` alone."""
     salt = f"{seed}/{which}/".encode()
-    digests = (blake2b(salt + i.encode(), digest_size=8).digest() for i in ids.cast(pl.String))
+    digests = (
+        blake2b(salt + i.encode(), digest_size=8).digest()
+        for i in ids.cast(pl.String).fill_null("")
+    )
     number = np.frombuffer(b"".join(digests), dtype=">u8")
     return np.asarray((number >> np.uint64(11)).astype(float) / 2.0**53)
 

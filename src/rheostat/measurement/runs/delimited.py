@@ -26,9 +26,12 @@ from rheostat.core.texts.formulas import unmarked
 from rheostat.errors import DataError
 from rheostat.measurement.checks import ROW, note_rows
 from rheostat.measurement.lines import LONGEST, raw_lines
+from rheostat.measurement.runs.languages import SUMMARY
 
 COMMA_NUMBER = re.compile(r"[-+]?\d+(,\d+)?(e[-+]?\d+)?", re.IGNORECASE)
 THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+")
+ENGLISH = re.compile(r"[-+]?\d{1,3}((,\d{3})+\.\d+|(,\d{3}){2,})")
+"""Commas that can only be those of thousands."""
 GROUPED = re.compile(r"[-+]?\d{1,3}(['\u2019 \u00a0\u202f]\d{3})+([.,]\d+)?")
 """An apostrophe or a space between digits is no decimal sign anywhere."""
 PLAIN = re.compile(r"[-+]?\d+([.,]\d+)?")
@@ -54,11 +57,16 @@ def read_delimited(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFr
         raise DataError(str(path), [f"column {n} comes twice" for n in twice])
     odd = [i for i, r in enumerate(body) if len(r) != len(names)]
     good = [i for i, r in enumerate(body) if len(r) == len(names)]
+    sums = _sums([body[i] for i in good])
+    sums = [good[i] for i in sums]
+    good = [i for i in good if i not in set(sums)]
     if not good:
         raise DataError(
             str(path), [f"has a header of {len(names)} columns but no row that fits it"]
         )
     notes = [note_rows(f"row has not {len(names)} cells", odd, dropped=True)] if odd else []
+    if sums:
+        notes.append(note_rows("row sums up others (total, mean): no run", sums, dropped=True))
     if broken:
         notes.append(note_rows("a cell with a line break: is a quote open before it?", broken))
     cells = {name: [body[i][k] for i in good] for k, name in enumerate(names)}
@@ -67,6 +75,21 @@ def read_delimited(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFr
         notes += _with_points(cells)
     frame, said = typed_frame(cells, good)
     return frame, [*notes, *said]
+
+
+def _sums(rows: Sequence[Sequence[str]]) -> list[int]:
+    """Rows behind all others that say they sum up, as ``Total,,2075``: cells that others fill lack.
+
+    >>> _sums([["a", "1", "9"], ["sum", "2", "7"], ["Total:", "", "16"], ["Mean", "", "8"]])
+    [2, 3]
+    """
+    behind: list[int] = []
+    for i in range(len(rows) - 1, -1, -1):
+        words = [c.strip().rstrip(":").lower() for c in rows[i]]
+        if not (set(words) & set(SUMMARY) and "" in words):
+            break
+        behind.insert(0, i)
+    return behind
 
 
 def _rows(path: str | Path, text: list[str], delimiter: str) -> tuple[list[list[str]], list[int]]:
@@ -151,6 +174,8 @@ def _delimiter(first: str) -> str:
 def _ungrouped(cells: dict[str, list[str]]) -> list[Note]:
     """Numbers as 17'237 or 17 237 are written whole, in place, where a column holds only numbers.
 
+    So are 12,300.0 and 4,305,000, and then 6,300 in the same file.
+
     >>> cells = {"s": ["17'237", "980.5"], "app": ["a 100", "b"]}
     >>> [note.message for note in _ungrouped(cells)], cells["s"]
     (['separators of thousands left out: s'], ['17237', '980.5'])
@@ -164,6 +189,12 @@ def _ungrouped(cells: dict[str, list[str]]) -> list[Note]:
         ):
             cells[name] = [re.sub(r"['\u2019 \u00a0\u202f]", "", c) for c in column]
             grouped.append(name)
+    english = {n: [c for c in map(str.strip, column) if "," in c] for n, column in cells.items()}
+    if any(any(map(ENGLISH.fullmatch, written)) for written in english.values()):
+        for name, written in english.items():
+            if written and all(ENGLISH.fullmatch(c) or THOUSANDS.fullmatch(c) for c in written):
+                cells[name] = [c.replace(",", "") for c in cells[name]]
+                grouped.append(name)
     return [Note(f"separators of thousands left out: {', '.join(grouped)}")] if grouped else []
 
 

@@ -9,8 +9,9 @@ from rheostat.measurement.checks import ROW, note_rows
 from rheostat.measurement.runs.guess import guess_name
 
 MEASURED = ("runtime_s", "power_w", "energy_j")
-APART = 1.2
-"""A run time that differs by this factor from start to end, in the median row, is another time."""
+APART, SAME = 1.2, 0.05
+"""A run time that differs by this factor from start to end, in the median row, is another time;
+of another unit where the factor of half of the rows is that, but for this share."""
 
 
 def runtime_between(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
@@ -31,12 +32,18 @@ def runtime_between(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
 def runtime_by_clock(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
     """``runtime_s`` as end less start where a column that was taken for it says another time.
 
-    A ``duration`` may be what was asked for: the clock says how long jobs ran.
+    A ``duration`` may be what was asked for, or in another unit: the clock says how long jobs ran.
+    What is shorter, and not by the same factor in most rows, is a part of the job (an epoch, a
+    loop), and stays.
 
     >>> runs = {"start_s": [10.0, 20.0], "end_s": [70.0, 50.0], "runtime_s": [120.0, 60.0]}
     >>> ran, notes = runtime_by_clock(pl.DataFrame(runs))
     >>> ran["runtime_s"].to_list()
     [60.0, 30.0]
+    >>> runs = {"start_s": [0.0] * 3, "end_s": [3600.0] * 3, "runtime_s": [820.0, 411.0, 220.0]}
+    >>> ran, notes = runtime_by_clock(pl.DataFrame(runs))
+    >>> ran["runtime_s"].to_list(), notes[0].message
+    ([820.0, 411.0, 220.0], 'runtime_s is 0.114 times end_s less start_s in the median row: kept')
     """
     if not {"runtime_s", "start_s", "end_s"} <= set(table.columns):
         return table, []
@@ -47,6 +54,10 @@ def runtime_by_clock(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
     middle = ratio.median()
     if not isinstance(middle, float) or 1 / APART < middle < APART:
         return table, []
+    unit = (ratio / middle - 1).abs().median()
+    if middle < 1 and (not isinstance(unit, float) or unit > SAME):
+        said = f"runtime_s is {middle:.3g} times end_s less start_s in the median row: kept"
+        return table, [Note(said)]
     taken = pl.coalesce(pl.when(length >= 0).then(length), "runtime_s")
     said = f"the column taken for runtime_s is {middle:.3g} times end_s less start_s in the median"
     return table.with_columns(runtime_s=taken), [Note(f"{said} row: end_s less start_s is taken")]

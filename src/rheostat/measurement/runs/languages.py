@@ -41,6 +41,15 @@ UNFINISHED = (
 )  # fmt: skip
 """Words for another end, in capitals without accents."""
 
+SUMMARY = (
+    "total", "totals", "grand total", "sum", "overall", "mean", "average", "avg", "median",
+    "summe", "gesamt", "gesamtsumme", "insgesamt", "mittelwert", "mittel", "durchschnitt",
+    "somme", "moyenne", "total général", "suma", "promedio", "media", "total general",
+    "soma", "média", "totale", "somma", "totaal", "gemiddelde", "totalt", "razem", "celkem",
+    "итого", "всего", "среднее", "合計", "平均", "合计", "总计", "平均值",
+)  # fmt: skip
+"""What a row of sums or means is called, in small letters."""
+
 NAMES: tuple[tuple[str, str], ...] = (
     ("runtime_s", r"tempo_(de_)?execu[cç][aã]o|tiempo_(de_)?ejecuci[oó]n|tempo_di_esecuzione"
                   r"|temps_(d_)?ex[eé]cution|dur[eé]e|duraci[oó]n|dura[cç][aã]o|durata|laufzeit"
@@ -49,11 +58,12 @@ NAMES: tuple[tuple[str, str], ...] = (
     ("energy_j", r"energie(verbrauch)?|[eé]nergie|energ[ií]a|消費電力量|能耗"),
     ("nodes", r"knoten(zahl)?|n(oe|œ)uds|nodos|n[oó]s|nodi|w[eę]z[lł]y|ノード数|节点数"),
     ("cores", r"kerne|c(oe|œ)urs|n[uú]cleos|rdzenie|コア数"),
-    ("app", r"anwendung|aplica(tivo|[cç][aã]o|ci[oó]n)|applicazione|aplikacja|应用"
+    ("app", r"anwendung|programm[ae]?|aplica(tivo|[cç][aã]o|ci[oó]n)|applicazione|aplikacja|应用"
             r"|アプリケーション"),
     ("user", r"benutzer|utilisateur|usu[aá]rio|utente|u[zż]ytkownik|ユーザ(ー)?|用户"),
     ("partition", r"warteschlange|file_d_attente|fila|cola|coda|kolejka|キュー|队列"),
-    ("job_id", r"id_(tarefa|trabajo|travail|t[aâ]che|lavoro)|auftrag(snummer)?|ジョブ(番号|id)"),
+    ("job_id", r"(id|n[or]?|num[eé]ro|n[uú]mero)_(d[eo]_)?(tarefa|trabajo|travail|t[aâ]che|lavoro)"
+               r"|auftrag(snummer)?|ジョブ(番号|id)"),
     ("account", r"projekt|projet|proyecto|projeto|progetto|課題"),
     ("submit_s", r"(data|hora)_(de_)?submiss[aã]o|fecha_(de_)?env[ií]o|date_(de_)?soumission"
                  r"|eingereicht|投入時刻|提交时间"),

@@ -24,6 +24,12 @@ HOUR_OFF = (
     "runtime_s, end less start, is an hour off over a change of the site's clock: --zone of "
     "`rheostat read` tells it"
 )
+WEEK_S, SUNDAY_S, NIGHT_S = 604_800.0, 270_000.0, 46_800.0
+"""A week, a Sunday at three at night since 1970, and how far that is from it elsewhere."""
+CHANGES = ((3, (8, 14)), (3, (25, 31)), (4, (1, 7)), (9, (24, 30)), (10, (1, 7)), (10, (25, 31)),
+           (11, (1, 7)))  # fmt: skip
+"""Month and days of the Sundays on which countries of North America, Europe, Australia and New
+Zealand change their clocks."""
 REPEATED = "{} in an hour that the clock of {} shows twice: not known which, null"
 
 
@@ -54,7 +60,27 @@ def instants(
     clocks = [n for n, name in theirs.items() if frame[name].dtype == pl.String]
     table, notes = put_back(table, clocks)
     derived = "runtime_s" not in table.columns and {"start_s", "end_s"} <= set(clocks)
+    derived = derived and _over_a_change(table)
     return table, [*notes, Note(HOUR_OFF)] if derived else notes
+
+
+def _over_a_change(table: pl.DataFrame) -> bool:
+    """Whether a run goes over a night in which some country changes its clocks.
+
+    >>> times = {"start_s": [1_792_879_200.0], "end_s": [1_792_900_800.0]}  # 25 October 2026
+    >>> _over_a_change(pl.DataFrame(times))
+    True
+    >>> _over_a_change(pl.DataFrame(times).select(pl.all() - WEEK_S))
+    False
+    """
+    begin, end = ((pl.col(c) - SUNDAY_S) / WEEK_S for c in ("start_s", "end_s"))
+    last = (end + NIGHT_S / WEEK_S).floor()
+    date = pl.from_epoch((last * WEEK_S + SUNDAY_S).cast(pl.Int64, strict=False))
+    changes = pl.any_horizontal(
+        (date.dt.month() == month) & date.dt.day().is_between(*days) for month, days in CHANGES
+    )
+    over = (last > (begin - NIGHT_S / WEEK_S).floor()) & changes
+    return bool(table.select(over.fill_null(value=False)).to_series().any())
 
 
 def put_back(table: pl.DataFrame, clocks: Sequence[str]) -> tuple[pl.DataFrame, list[Note]]:

@@ -29,7 +29,7 @@ import polars as pl
 from rheostat.core.outcome import Array
 
 PARALLEL = ("nodes", "gpus", "cores", "threads", "tasks", "ranks")
-CURVES, SHAPES, MOST = 600, 4, 4096
+CURVES, SHAPES, MOST = 600, 6, 4096
 BASELINE = {"runtime_s": -1.0, "power_w": 1.0, "power_max_w": 1.0, "energy_j": 0.0}
 """Exponent of each quantity in the number of nodes if work divides perfectly."""
 
