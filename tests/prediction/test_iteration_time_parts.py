@@ -20,7 +20,7 @@ from rheostat.prediction.iteration_time.cycles import CycleBank
 from rheostat.prediction.iteration_time.endings import NeighbourEndings
 from rheostat.prediction.iteration_time.forecast import HORIZON, NOTHING, Neighbour, Surroundings
 from rheostat.prediction.iteration_time.hand_over import HandOver
-from rheostat.prediction.iteration_time.interval import AdaptiveIntervals
+from rheostat.prediction.iteration_time.interval import AdaptiveIntervals, _overlap
 from rheostat.prediction.iteration_time.iteration_model import IterationModel
 from rheostat.prediction.iteration_time.noise_floor import _around, noise_floor, regimes
 from rheostat.prediction.iteration_time.response import NeighbourResponse
@@ -370,7 +370,8 @@ def test_levels_of_intervals_move_with_misses_and_stay_between_a_half_and_one():
     assert intervals.level == pytest.approx([0.895 + 0.05 * 0.9, 0.9 + 0.05 * 0.9 / 2**0.25])
     assert intervals.errors == [[0.5, 9.0], [4.5]]
     low, high = intervals.ends(np.zeros(2), 1.0, np.array([-9.0, 0.0]))
-    assert (low.tolist(), high.tolist()) == ([-9.0, -2.5], [2.5, 2.5])
+    further = (4.5 * 1.1 + 8 * 2 * 2.5) / (1 + 8 * 2)  # one error, two of which say as much as one
+    assert [*low, *high] == pytest.approx([-9.0, -further, 2.5, further])
     for grows, level in ((2.0, 1.0), (1.0, 0.5)):  # always missed, then always met
         for t in range(200):
             intervals.answered(np.zeros(2), 1.0)
@@ -549,6 +550,27 @@ def test_intervals_hold_nine_of_ten_where_nothing_else_is_asked_for():
         held.append(low[0] <= z <= high[0])
         intervals.observe(float(z))
     assert np.mean(held[100:]) == pytest.approx(0.9, abs=0.01)
+
+
+@pytest.mark.parametrize("wanders", [0.3, 1.0])
+def test_far_intervals_of_a_short_series_hold_as_many_as_near_ones(wanders):
+    """30 steps ahead after 35 to 60 iterations, of a random walk alone and below noise."""
+    held = []
+    for seed in range(40):
+        draw, intervals = np.random.default_rng(seed), AdaptiveIntervals(30)
+        level = wanders * np.cumsum(draw.standard_normal(90))
+        z = level + (wanders < 1.0) * draw.standard_normal(90)
+        for t in range(60):
+            low, high = intervals.answered(np.full(30, level[max(t - 1, 0)]), 1.0)
+            held += [low[29] <= z[t + 29] <= high[29]] * (t >= 35)
+            intervals.observe(float(z[t]))
+    assert 0.85 <= np.mean(held) <= 0.95
+
+
+def test_errors_overlap_as_far_as_neighbours_are_alike():
+    assert _overlap(np.ones(10_000), 29) == pytest.approx(30.0)
+    assert _overlap(np.resize([1.0, -1.0], 10_000), 29) == pytest.approx(1.29)
+    assert _overlap(np.zeros(4), 10) == 6.0  # what is not known of four is the half
 
 
 def test_without_telemetry_there_are_no_numbers_about_ports():
