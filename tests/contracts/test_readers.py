@@ -77,6 +77,11 @@ Metric,Value
 Output Token Throughput (per sec),3100.0
 Total GPU Power (W),1240
 """
+TRTLLM_BENCH = (
+    '{"engine": {"model": "Llama-8B"}, "world_info": {"world_size": 2, "tp_size": 2}, '
+    '"request_info": {"avg_num_concurrent_requests": 64.0, "avg_output_length": 200.0}, '
+    '"performance": {"system_output_throughput_tok_s": 3100.0}}\n'
+)
 VLLM = "".join(
     f'{{"model_id": "Llama-8B", "num_prompts": 9, "request_rate": "inf", "completed": 9, '
     f'"total_output_tokens": 900, "output_throughput": 90.0, "median_itl_ms": {20 + i % 5}.5}}\n'
@@ -138,6 +143,7 @@ def files(tmp_path_factory):
         ("graph-records", RECORDS),
         ("vllm-bench", VLLM),
         ("genai-perf", GENAI_PERF),
+        ("trtllm-bench", TRTLLM_BENCH),
         ("model-config", MODEL_CONFIG),
         ("inferencex", INFERENCEX),
         ("traffic", TRAFFIC),
@@ -154,15 +160,20 @@ def files(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("name", [n for n in READERS if n != "genai-perf"])
+ONE_RUN = ("genai-perf", "trtllm-bench")
+
+
+@pytest.mark.parametrize("name", [n for n in READERS if n not in ONE_RUN])
 def test_every_reader_keeps_the_promises(files, name):
     jobs = check_reader(READERS[name].read, files / name, rows=N)
     assert len(jobs)
 
 
-def test_a_run_of_genai_perf_keeps_them_too(files):
-    stated = {"columns": {"gpu_model": "=H100", "gpus": "=1", "batch_cap": "=64"}}
-    assert len(check_reader(lambda f: read(f, options=stated), files / "genai-perf", rows=1)) == 1
+@pytest.mark.parametrize("name", ONE_RUN)
+def test_a_file_of_one_run_keeps_them_too(files, name):
+    columns = {"gpu_model": "=H100", "gpus": "=1", "batch_cap": "=64", "power_w": "=900"}
+    stated = {"columns": columns, "units": {"power": "W/deployment"}}
+    assert len(check_reader(lambda f: read(f, options=stated), files / name, rows=1)) == 1
 
 
 @pytest.mark.slow

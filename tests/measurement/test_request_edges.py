@@ -34,6 +34,7 @@ def test_the_text_of_a_request(given, text):
     ({"usage": {"completion_tokens": 3, "output_tokens": 2}, "timestamp": 4}, 3.0, 4.0),
     ({"output_tokens": 7, "usage": {"completion_tokens": 3}, "submit_s": 2, "created": 5},
      7.0, 2.0),
+    ({"completion_tokens": 57}, 57.0, None), ({"generated_tokens": 8, "answer": "a"}, 8.0, None),
     ({"output_tokens": True, "answer": "a b"}, 2.0, None),
     ({"output_tokens": "7", "completion": "a b c", "created": "x"}, 3.0, None),
     ({"usage": 5, "output": "a"}, 1.0, None), ({"answer": "明日 Tokyo は"}, 4.0, None),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from rheostat.errors import DataError
@@ -161,6 +163,27 @@ def test_a_run_of_genai_perf(tmp_path):
     assert (row["app"], row["batch_cap"], row["params"]) == ("llama-8b", 64, 8e9)
     assert (row["itl_s"], row["ttft_s"], row["output_tokens"]) == (0.02, 0.06, 200)
     assert row["energy_per_token_j"] == pytest.approx(0.4)
+
+
+def test_a_report_of_trtllm_bench(tmp_path):
+    report = {
+        "engine": {"model": "meta-llama/Llama-3.1-8B-Instruct", "dtype": "bfloat16"},
+        "world_info": {"tp_size": 2, "pp_size": 1, "ep_size": None, "world_size": 2,
+                       "max_batch_size": 2048},
+        "request_info": {"avg_num_concurrent_requests": 128.0, "avg_input_length": 1024.0,
+                         "avg_output_length": 256.0},
+        "performance": {"system_output_throughput_tok_s": 6400.0,
+                        "system_total_throughput_tok_s": 32000.0},
+    }  # fmt: skip
+    file = written(tmp_path / "report.json", json.dumps(report))
+    with pytest.raises(DataError, match=r"gpu_model missing .* --column energy_per_token_j="):
+        read(file)
+    jobs = read(file, options={"columns": {"gpu_model": "=H100", "power_w": "=1280"},
+                               "units": {"power": "W/deployment"}})  # fmt: skip
+    row = jobs.frame.row(0, named=True)
+    assert (row["gpus"], row["tp"], row["batch_cap"], row["params"]) == (2, 2, 128, 8e9)
+    assert (row["itl_s"], row["prompt_tokens"]) == (0.02, 1024)
+    assert row["energy_per_token_j"] == pytest.approx(0.2)
 
 
 def test_what_benchmark_serving_of_vllm_cannot_see_is_stated(tmp_path):

@@ -10,8 +10,8 @@ import pytest
 from rheostat.errors import DataError
 from rheostat.simulation.serving.calibrate import CalibratedReplica, _longer, _verdict, calibrate
 from rheostat.simulation.serving.deployment import Deployment
-from rheostat.simulation.serving.log_limits import Limits, most_at_once, read_limits
-from rheostat.simulation.serving.log_replay import Recording
+from rheostat.simulation.serving.log_limits import BETTER, Limits, most_at_once, read_limits, waited
+from rheostat.simulation.serving.log_replay import Recording, misfit
 from rheostat.simulation.serving.replica import Replica
 from rheostat.simulation.serving.serve import serve
 from tests.simulation.noisy_server import REPLICA, Noisy, asked
@@ -46,6 +46,30 @@ def test_a_batch_cap_that_nobody_stated_is_read_from_the_log():
     assert made.replica.batch_cap == REPLICA.batch_cap
     assert made.median_error["latency"] < WITHIN
     assert "--batch-cap 64 was not stated but read from all requests" in made.notes[0]
+
+
+def test_those_who_waited_show_a_batch_cap_that_few_waited_for():
+    """All others are explained as well without it, so that the whole log would not show it."""
+    server = Noisy(replace(REPLICA, batch_cap=32), padded=1, ahead=False, sampled_s=0.0)
+    log = Recording.of(server.record(asked(5, n=200, rate=3.45), 5))
+    own = replace(server.replica, delay_s=server.delay_s)
+    free, low = replace(own, batch_cap=4096), replace(own, batch_cap=26)
+    rows, place = np.arange(len(log)), Deployment()
+    assert misfit(log, own, place, rows) > BETTER * misfit(log, free, place, rows)
+    assert waited(log, own, "batch_cap", free, place)
+    assert not waited(log, low, "batch_cap", free, place)
+    assert not waited(log, replace(own, batch_cap=256), "batch_cap", free, place)
+
+
+@pytest.mark.slow
+def test_prompt_tokens_of_a_step_that_nobody_stated_show_in_first_tokens():
+    recorded = Noisy(replace(REPLICA, chunk=512)).record(asked(31, n=150, rate=6.0), 31)
+    made = calibrate(recorded, batch_cap=64, cache_tokens=400_000)
+    assert made.replica.chunk == 512
+    assert made.notes[0].startswith("--chunk 512 was not stated")
+    assert made.median_error["ttft"] < WITHIN
+    stated = calibrate(recorded, batch_cap=64, cache_tokens=400_000, chunk=2048)
+    assert stated.replica.chunk == 2048
 
 
 @pytest.mark.slow

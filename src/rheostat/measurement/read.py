@@ -43,6 +43,7 @@ from rheostat.measurement.serving.model_config.hugging_face import (
 from rheostat.measurement.serving.requests import is_requests, read_requests
 from rheostat.measurement.serving.runs import is_serving, read_serving
 from rheostat.measurement.serving.traffic import is_traffic, read_traffic
+from rheostat.measurement.serving.trtllm_bench import is_trtllm_bench, read_trtllm_bench
 from rheostat.measurement.serving.vllm_bench import is_vllm_bench, read_vllm_bench
 from rheostat.measurement.slurm.sacct import read_sacct
 from rheostat.measurement.slurm.sacct_json import read_sacct_json
@@ -166,6 +167,10 @@ def _genai_perf(head: Head) -> bool:
     return head.types is None and is_genai_perf(head.start)
 
 
+def _trtllm_bench(head: Head) -> bool:
+    return head.types is None and is_trtllm_bench(head.start)
+
+
 def _model_config(head: Head) -> bool:
     return head.types is None and is_model_config(head.start)
 
@@ -270,6 +275,7 @@ BUILT_IN = (
     *(Reader(b.name, partial(_batch_system, b), b.read, b.about) for b in BATCH_SYSTEMS),
     Reader("vllm-bench", _vllm_bench, read_vllm_bench, "vllm bench serve --save-result, JSON"),
     Reader("genai-perf", _genai_perf, read_genai_perf, "a run of GenAI-Perf, its CSV"),
+    Reader("trtllm-bench", _trtllm_bench, read_trtllm_bench, "a report of trtllm-bench, JSON"),
     Reader("model-config", _model_config, read_model_config,
            "config.json of a language model: its cache and parameters"),
     Reader("papi", _papi, read_papi, "PAPI's high-level JSON: one file per rank"),

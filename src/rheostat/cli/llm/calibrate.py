@@ -50,7 +50,14 @@ def calibrate(
             show_default="read from the log",
         ),
     ] = None,
-    chunk: Annotated[int, option("Prompt tokens prefilled in a step.", min=1, max=10**9)] = 2048,
+    chunk: Annotated[
+        int | None,
+        option(
+            "Prompt tokens prefilled in a step; 2048, or what first tokens show, if not given.",
+            min=1,
+            max=10**9,
+        ),
+    ] = None,
     replicas: Annotated[int, option("Servers that answered.", min=1, max=10_000)] = 1,
     prefill_replicas: Annotated[
         int, option("Servers that only prefilled; the others only decoded.", min=0, max=10_000)

@@ -42,6 +42,7 @@ WORD = re.compile(
 )
 """A word, or a character of Thai, Lao, Japanese or Chinese."""
 COUNTED, IN_ORDER = "__counted", "__in_order"
+LENGTHS = ("output_tokens", "completion_tokens", "generated_tokens")
 ANSWERS = ("response", "output", "completion", "answer")
 LONGEST = 1_000_000
 """Characters of a prompt; a longer one is no prompt but a file in the wrong place."""
@@ -51,7 +52,7 @@ def is_requests(names: Collection[str]) -> bool:
     """Whether fields so named are requests with their texts and something of the answer."""
     if {"request", "response"} <= set(names):
         return True
-    answer = {"output_tokens", "usage", *ANSWERS} & set(names)
+    answer = {*LENGTHS, "usage", *ANSWERS} & set(names)
     return bool(answer and {"messages", "prompt", "instruction"} & set(names))
 
 
@@ -182,9 +183,10 @@ def _moment(value: Any) -> float | None:
 
 def _length(given: Mapping[str, Any], usage: Mapping[str, Any]) -> tuple[float | None, bool]:
     """Tokens of the answer where they are stated, else its words; whether they were counted."""
-    said = given.get("output_tokens", usage.get("completion_tokens", usage.get("output_tokens")))
-    if _number(said) is not None:
-        return _number(said), False
+    said = (_number(g.get(name)) for g in (given, usage) for name in LENGTHS)
+    stated = next((n for n in said if n is not None), None)
+    if stated is not None:
+        return stated, False
     answer = next((given[k] for k in ANSWERS if isinstance(given.get(k), str)), None)
     if answer is None and isinstance(given.get("choices"), list):
         answer = _chosen(next(iter(given["choices"]), None))

@@ -16,7 +16,7 @@ from rheostat.questions.answer import Answer
 from rheostat.questions.listener import question
 from rheostat.questions.llm.runs import Pairs, moments
 from rheostat.questions.parse import parse_pairs
-from rheostat.simulation.serving.replica import TIMES, Replica
+from rheostat.simulation.serving.replica import TIMES
 
 if TYPE_CHECKING:  # the compiler is loaded by who serves requests, not by `plan` and `fit`
     from rheostat.simulation.serving.calibrate import CalibratedReplica
@@ -103,7 +103,7 @@ def calibrate(
     learn: int | None = None,
     batch_cap: int | None = None,
     cache_tokens: int | None = None,
-    chunk: int = Replica.chunk,
+    chunk: int | None = None,
     replicas: int = 1,
     prefill_replicas: int = 0,
     prefix_cache_tokens: int = 0,
@@ -125,8 +125,8 @@ def calibrate(
         Learn from so many of the first requests; 100, or half of them, by default.
     batch_cap, cache_tokens : int, optional
         Limits of the server; read from the log, where it shows any, by default.
-    chunk : int
-        Prompt tokens prefilled in a step.
+    chunk : int, optional
+        Prompt tokens prefilled in a step; 2048, or what first tokens show, by default.
     replicas, prefill_replicas : int
         Servers that answered, and those that only prefilled.
     prefix_cache_tokens : int

@@ -17,7 +17,13 @@ from rheostat.core.jobs import JobTable
 from rheostat.errors import DataError
 from rheostat.simulation.serving.deployment import Deployment
 from rheostat.simulation.serving.hit_rate import has_prefix_cache, read_hit_rate
-from rheostat.simulation.serving.log_limits import FREE_CAP, FREE_TOKENS, Limits, read_limits
+from rheostat.simulation.serving.log_limits import (
+    FREE_CAP,
+    FREE_TOKENS,
+    Limits,
+    read_chunk,
+    read_limits,
+)
 from rheostat.simulation.serving.log_replay import NAMES, Recording, Rows, fitted
 from rheostat.simulation.serving.replica import Array, Replica
 
@@ -67,7 +73,7 @@ class CalibratedReplica:
 
 def calibrate(
     recorded: JobTable, learn: int | None = None, *, batch_cap: int | None = None,
-    cache_tokens: int | None = None, chunk: int = Replica.chunk,
+    cache_tokens: int | None = None, chunk: int | None = None,
     deployment: Deployment | None = None, hit_rate: float | None = None, seed: int = 0,
 ) -> CalibratedReplica:  # fmt: skip
     """Step times under which the first of ``recorded`` are answered when they were.
@@ -82,7 +88,7 @@ def calibrate(
     batch_cap, cache_tokens
         What each server was started with; read from the log where None.
     chunk
-        Prompt tokens prefilled in a step.
+        Prompt tokens prefilled in a step; if None, 2048 or what first tokens show.
     deployment
         How many such replicas answered; one if None.  Of several the routing is learned, too: in
         turns, to the least loaded, or as one that steps together.  Where the log has
@@ -112,13 +118,18 @@ def calibrate(
     place = deployment or Deployment()
     stated = hit_rate if log.known is None else None
     log = log if stated is None else log.with_hit_rate(stated)
-    at_first = Replica(batch_cap or FREE_CAP, cache_tokens or FREE_TOKENS, chunk)
+    size = chunk or Replica.chunk
+    at_first = Replica(batch_cap or FREE_CAP, cache_tokens or FREE_TOKENS, size)
     caches = has_prefix_cache(log, known, at_first, place, seed)
     place = replace(place, prefix_cache_tokens=at_first.cache_tokens) if caches else place
-    limits = read_limits(log, Limits(batch_cap, cache_tokens), chunk, place, seed)
-    server = limits.replica(chunk)
-    place = replace(place, prefix_cache_tokens=server.cache_tokens) if caches else place
     part, read = log.until(known), 0.0
+    asked = Limits(batch_cap, cache_tokens)
+    limits = read_limits(log, asked, size, place, seed)
+    if chunk is None:
+        size = read_chunk(part, known, limits.replica(size), place, seed)
+        limits = limits if size == Replica.chunk else read_limits(log, asked, size, place, seed)
+    server = limits.replica(size)
+    place = replace(place, prefix_cache_tokens=server.cache_tokens) if caches else place
     if hit_rate is None and log.known is None and not place.prefix_cache_tokens and not log.blind:
         hits = read_hit_rate(part, known, server, place, seed)
         if hits is not None:
@@ -134,8 +145,8 @@ def calibrate(
         {name: errors(log, guess, rest) for name, guess in _baselines(log, known).items()},
         hit_rate=stated or read,
     )  # fmt: skip
-    notes = [*limits.notes, *_together(place, deployment), *_held(read, place, deployment),
-             *_longer(log, count), *_verdict(result)]  # fmt: skip
+    notes = [*limits.notes, *_chunk(size, chunk), *_together(place, deployment),
+             *_held(read, place, deployment), *_longer(log, count), *_verdict(result)]  # fmt: skip
     return replace(result, notes=tuple(notes))
 
 
@@ -179,6 +190,13 @@ def _held(read: float, place: Deployment, asked: Deployment | None) -> list[str]
         return [f"--prefix-cache {place.prefix_cache_tokens} was not stated: prompts that begin "
                 "alike have early first tokens"]  # fmt: skip
     return []
+
+
+def _chunk(size: int, stated: int | None) -> list[str]:
+    if size == (stated or Replica.chunk):
+        return []
+    return [f"--chunk {size} was not stated: first tokens come as if a step prefilled so many "
+            "prompt tokens; state it"]  # fmt: skip
 
 
 def _tool_delay(part: Recording, known: Rows, replica: Replica, place: Deployment) -> Replica:

@@ -1,9 +1,11 @@
 """Limits of a server that nobody stated, read from a log of what it answered.
 
 A batch cap shows as a number of requests that is never passed, and a cache as a number of tokens,
-while others wait.  Each is tried in turn, with step times that fit all requests then, and the one
-stands that explains the whole log best.  Where none does better than no limit at all, none was
-reached, and the log says nothing of it.
+while others wait.  Each is tried in turn, with step times that fit all requests then.  It was
+reached where all were answered more as it says, or those who would wait for it, however few they
+are, as if they had; of several the one stands that explains the whole log best.  Where none was
+reached, the log says nothing of it.  How many prompt tokens a step prefills
+shows in first tokens under load.
 """
 
 from __future__ import annotations
@@ -18,8 +20,11 @@ from rheostat.simulation.serving.replica import Replica
 
 MOST = 4000  # requests by which limits are compared
 BETTER = 0.85  # misfit beside that without a limit, below which a limit was reached
+WAITED = 0.1  # a first token or an answer later by this log share had to wait
 UNSEEN = "first tokens are not recorded, so that the log shows no limits: state them"
 FREE_CAP, FREE_TOKENS = 4096, 100_000_000
+CHUNKS = (512, 1024, 4096, 8192)
+"""Prompt tokens in a step that are tried beside the default: engines' own defaults among them."""
 GRIDS = {"batch_cap": ((1.01, 1.02, 1.04),),
          "cache_tokens": ((0.8, 0.85, 0.9, 0.95, 1.05, 1.1), (0.96, 0.98, 1.02, 1.04))}  # fmt: skip
 """Around what was seen: prefilled requests are not seen to run, those that were put back are."""
@@ -77,10 +82,13 @@ def read_limits(
     if not stated.cache_tokens:
         ways["cache_tokens"] = replace(free, cache_tokens=held)
     fits = {n: fitted(part, rows, r, place, generations=QUICK, seed=seed) for n, r in ways.items()}
-    reached = min(fits, key=lambda n: fits[n][1])
-    if fits[reached][1] >= BETTER * fits[""][1]:
+    free, off = fits.pop("")
+    shown = {n: f for n, f in fits.items()
+             if f[1] < BETTER * off or waited(part, f[0], n, free, place)}  # fmt: skip
+    if not shown:
         return replace(seen, notes=(*seen.notes, *_unknown(seen)))
-    replica = fits[reached][0]
+    reached = min(shown, key=lambda n: shown[n][1])
+    replica = shown[reached][0]
     for grid in GRIDS[reached]:
         at = getattr(replica, reached)
         values = sorted({max(int(at * g), running + 1) for g in grid} | {at})
@@ -93,6 +101,44 @@ def read_limits(
     note = f"{said} was not stated but read from {read}, those included that judge: state it"
     known = replace(seen, **{reached: best})
     return replace(known, notes=(*seen.notes, note))
+
+
+def read_chunk(
+    log: Recording, rows: Rows, replica: Replica, place: Deployment, seed: int = 0
+) -> int:
+    """Prompt tokens prefilled in a step, where first tokens show another number than the replica's.
+
+    Parameters
+    ----------
+    log
+        Requests, of which no others than ``rows`` are looked at.
+    rows
+        Those learned from.
+    replica
+        Its limits, and the number that stands where the log shows none.
+    place
+        How many replicas answered.
+    seed
+        Of the search for step times.
+    """
+    if log.blind:
+        return replica.chunk
+    off = {c: fitted(log, rows, replace(replica, chunk=c), place, generations=QUICK, seed=seed)[1]
+           for c in (replica.chunk, *CHUNKS)}  # fmt: skip
+    best = min(off, key=lambda c: off[c])
+    return best if off[best] < BETTER * off[replica.chunk] else replica.chunk
+
+
+def waited(log: Recording, replica: Replica, limit: str, free: Replica, place: Deployment) -> bool:
+    """Whether those whom this limit keeps waiting were answered as it says, as well as others."""
+    with_it = log.played(replica, place)
+    without = log.played(replace(replica, **{limit: getattr(free, limit)}), place)
+    later = [np.abs(np.log(with_it[n] / without[n])) for n in ("ttft", "latency")]
+    rows = np.flatnonzero(np.maximum(*later) > WAITED)
+    if not len(rows):
+        return False
+    off, everyone = (misfit(log, replica, place, r) for r in (rows, np.arange(len(log))))
+    return off < min(everyone, BETTER * misfit(log, free, place, rows))
 
 
 def most_at_once(log: Recording, replicas: int) -> tuple[int, int]:

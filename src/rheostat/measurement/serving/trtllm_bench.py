@@ -1,0 +1,81 @@
+"""The report that ``trtllm-bench throughput --report_json`` writes: one run of TensorRT-LLM.
+
+It knows the split, the load and the speed, newer ones the GPU as well.  Watts are stated, as of
+GenAI-Perf: ``--column power_w==1240 --unit power=W/deployment``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from rheostat.core.jobs import JobTable
+from rheostat.core.storage.bounded_read import read_bytes
+from rheostat.core.storage.files import ordinary_file
+from rheostat.errors import DataError
+from rheostat.measurement.serving.runs import of_frame
+
+PARTS = ("engine", "world_info", "request_info", "performance", "streaming_metrics", "machine")
+WANTED = {
+    "app": "model", "weight_precision": "dtype", "gpus": "world_size", "tp": "tp_size",
+    "pp": "pp_size", "ep": "ep_size", "batch_cap": "avg_num_concurrent_requests",
+    "prompt_tokens": "avg_input_length", "output_tokens": "avg_output_length",
+    "tokens_per_s": "system_output_throughput_tok_s", "gpu_model": "name",
+    "itl_ms": "avg_tpot_ms", "ttft_ms": "avg_ttft_ms",
+}  # fmt: skip
+"""Our name to theirs; the requests that ran at once stand for the cap, which may not be reached."""
+
+
+def is_trtllm_bench(start: bytes) -> bool:
+    """Whether a file that begins so is such a report."""
+    return start.lstrip()[:1] == b"{" and all(
+        f'"{part}"'.encode() in start for part in ("engine", "world_info", "request_info")
+    )
+
+
+def read_trtllm_bench(
+    path: str | Path,
+    *,
+    columns: Mapping[str, str] | None = None,
+    units: Mapping[str, str] | None = None,
+) -> JobTable:
+    """One row: the measured configuration.
+
+    Parameters
+    ----------
+    path : path
+        The report.
+    columns : mapping, optional
+        What it does not say, as ``{"gpu_model": "=H100", "power_w": "=1240"}``.
+    units : mapping, optional
+        As `read_serving` takes them: ``{"power": "W/deployment"}``.
+
+    Returns
+    -------
+    JobTable
+        Of one row.
+
+    Raises
+    ------
+    DataError
+        The file is none, or what is missing is not stated.
+    """
+    path = ordinary_file(path)
+    try:
+        given = json.loads(read_bytes(path))
+    except (ValueError, RecursionError) as error:
+        raise DataError(str(path), [f"expected JSON of trtllm-bench: {error}"]) from error
+    said: dict[str, Any] = {}
+    for part in PARTS:
+        said |= given[part] if isinstance(given.get(part), dict) else {}
+    row = {ours: said[name] for ours, name in WANTED.items() if _plain(said.get(name))}
+    constants = {k: v for k, v in (columns or {}).items() if v.startswith("=")}
+    return of_frame(pl.DataFrame([row]), str(path), constants=constants, units=units)
+
+
+def _plain(value: Any) -> bool:
+    return isinstance(value, (str, int, float)) and not isinstance(value, bool)
