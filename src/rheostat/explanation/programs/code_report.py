@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rheostat.core.report import Grid, Report, Section
 from rheostat.explanation.programs.source_diff import unified_diff
-from rheostat.measurement.code.verdict import ACCEPTED, Evidence, Verdict
+from rheostat.measurement.code.verdict import ACCEPTED, NOT_SHOWN, UNDECIDED, Evidence, Verdict
 
 
 def verdict_report(
@@ -46,6 +46,9 @@ def sentence(verdict: Verdict) -> str:
 
     >>> sentence(Verdict((), candidate="a.c"))
     'a.c is undecided: output did not run.'
+    >>> unknown = Evidence("races", NOT_SHOWN, reason="waits are not known")
+    >>> sentence(Verdict((Evidence("output", "passed"), unknown), candidate="a.c"))
+    'a.c is undecided: races cannot tell (waits are not known).'
     """
     name = verdict.candidate or "The candidate"
     if verdict.state == ACCEPTED:
@@ -53,13 +56,19 @@ def sentence(verdict: Verdict) -> str:
         without = f"; not available: {', '.join(absent)}" if absent else ""
         flags = f"; to be looked at: {'; '.join(verdict.flags)}" if verdict.flags else ""
         return f"{name} is accepted{without}{flags}."
-    if verdict.missing and not verdict.rejected_by:
-        reasons = [e.reason for e in verdict.evidence if e.rung in verdict.missing and e.reason]
-        why = f" ({'; '.join(reasons)})" if reasons else ""
-        return f"{name} is undecided: {', '.join(verdict.missing)} did not run{why}."
+    if verdict.state == UNDECIDED:
+        unsure = [e for e in verdict.evidence if e.rung in verdict.missing or e.state == NOT_SHOWN]
+        reasons = "; ".join(e.reason for e in unsure if e.reason)
+        why = f" ({reasons})" if reasons else ""
+        silent = f"{', '.join(verdict.missing)} did not run" if verdict.missing else ""
+        return f"{name} is undecided: {silent or _cannot_tell(unsure)}{why}."
     return (
         f"{name} is rejected by {verdict.rejected_by}: {verdict.rung(verdict.rejected_by).reason}"
     )
+
+
+def _cannot_tell(unsure: Sequence[Evidence]) -> str:
+    return f"{', '.join(e.rung for e in unsure)} cannot tell"
 
 
 def rung_grid(verdict: Verdict) -> Grid:

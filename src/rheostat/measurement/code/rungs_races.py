@@ -26,6 +26,7 @@ CHANCE = re.compile(PRAGMA + r"\b.*\b(?:task|taskloop|sections|single)\b")
 TASK_REDUCTION = re.compile(
     PRAGMA + r"\b.*\b(?:taskloop\b.*\breduction|task_reduction|in_reduction)\b"
 )
+DOACROSS = re.compile(r"\bordered\b[^\n]*\bdepend\s*\(\s*(?:sink|source)\b|\bdoacross\s*\(")
 BY_NUMBER = re.compile(r"\bomp_get_(?:thread_num|num_threads|max_threads)\b")
 ORDERED, ORDERS = 8, 2
 """Threads, where they are made to come in other orders, and how often on each input."""
@@ -34,6 +35,7 @@ MANY = 17
 LUCK = "ThreadSanitizer saw them in a lucky order, so that no race is not shown"
 BY_COMPILER = "whether lanes then lose updates hangs on the compiler"
 UNKNOWN_REDUCTION = "ThreadSanitizer does not know reductions of tasks, which may be right"
+UNKNOWN_DOACROSS = "Archer does not know iterations that wait for others, which may be right"
 TASK_RUNS = 3
 """Which thread takes a task is chance, so such programs are run again."""
 RACE_EXIT = 66
@@ -115,6 +117,8 @@ def _may_be_right(program: Program) -> str:
     """Why what ThreadSanitizer reports may be no race; empty if it is one."""
     if TASK_REDUCTION.search(program.text):
         return UNKNOWN_REDUCTION
+    if DOACROSS.search(program.text):
+        return UNKNOWN_DOACROSS
     return UNKNOWN if program.build and TASKS.search(program.text) else ""
 
 
