@@ -42,7 +42,7 @@ WORD = re.compile(
 )
 """A word, or a character of Thai, Lao, Japanese or Chinese."""
 COUNTED, IN_ORDER = "__counted", "__in_order"
-LENGTHS = ("output_tokens", "completion_tokens", "generated_tokens")
+LENGTHS = ("completion_tokens", "output_tokens", "generated_tokens")
 ANSWERS = ("response", "output", "completion", "answer")
 LONGEST = 1_000_000
 """Characters of a prompt; a longer one is no prompt but a file in the wrong place."""
