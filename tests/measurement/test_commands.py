@@ -52,7 +52,7 @@ def test_wrong_files_and_wrong_flags_have_their_exit_codes(runs, tmp_path, capsy
     assert run(["read", str(tmp_path / "nothing")]) == 1
     assert "no such file" in capsys.readouterr().err
     assert run(["read", str(runs), "--column", "nodes"]) == 2
-    assert run(["read", str(runs), "--format", "pbs"]) == 1
+    assert run(["read", str(runs), "--format", "tape"]) == 1
     assert "expected one of rheostat, store, adastra" in capsys.readouterr().err
 
 

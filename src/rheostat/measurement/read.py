@@ -331,9 +331,8 @@ def guess_format(path: str | Path) -> str:
     for reader in every.values():
         if reader.looks_like(seen):
             return reader.name
-    known = [f"{r.name}: {r.about}" for r in every.values()]
-    problem = f"is {describe_file(path)}: none of the formats that can be told apart"
-    raise FileKindError(str(path), [problem, *known])
+    known = f"none of the formats that can be told apart: {', '.join(every)}"
+    raise FileKindError(str(path), [f"is {describe_file(path)}: {known}"])
 
 
 def read(
