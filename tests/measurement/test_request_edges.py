@@ -122,3 +122,18 @@ def test_a_record_of_requests_counts_from_the_first_and_notes_rows(tmp_path):
     refused(lambda: read_recorded(written(tmp_path / "u", "start_s,end_s\n1,2\n")),
             "found no column submit_s and no prompt_tokens and no output_tokens: name them, "
             "--column submit_s=THEIRS; it has start_s, end_s")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("header", "first", "said"),
+    [("timestamp_s,prompt_tokens,output_tokens", "4.5", "submit_s = timestamp_s"),
+     ("arrival_time,input_len,completion_tokens", "4.5", "seconds)"),
+     ("request_ts_ms,num_input_tokens,osl", "4500", "output_tokens = osl")],
+)  # fmt: skip
+def test_a_trace_by_the_names_of_a_log_is_read_and_said(tmp_path, header, first, said):
+    path = tmp_path / "trace.csv"
+    later = str(float(first) * 3)
+    path.write_text(f"{header}\n{first},100,7\n{later},200,9\n")
+    jobs = read_traffic(path)
+    assert jobs.frame.rows() == [(0.0, 100.0, 7.0), (9.0, 200.0, 9.0)]
+    assert any(said in note.message for note in jobs.notes)

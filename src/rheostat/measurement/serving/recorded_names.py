@@ -115,6 +115,24 @@ def _ours(name: str) -> list[str]:
     return [o for o, p in every.items() if plain == o or re.fullmatch(p + _UNIT, plain)]
 
 
+def their_name(names: Iterable[str], ours: str) -> str | None:
+    """The first of the names that can be ours, our own before others.
+
+    >>> their_name(["id", "timestamp_s", "completion_tokens"], "output_tokens")
+    'completion_tokens'
+    """
+    return min((n for n in names if ours in _ours(n)), key=lambda n: n != ours, default=None)
+
+
+def has_unit(name: str) -> bool:
+    """Whether a name of a moment says its unit.
+
+    >>> has_unit("timestamp_ms"), has_unit("arrival_time")
+    (True, False)
+    """
+    return name == "submit_s" or _unit(name, MOMENTS["submit_s"]) is not None
+
+
 def _columns(frame: pl.DataFrame, known: dict[str, str]) -> dict[str, str]:
     """Our names to the first of theirs; a column that has ours goes first."""
     columns: dict[str, str] = {}

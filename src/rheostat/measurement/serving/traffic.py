@@ -1,7 +1,7 @@
 """Traces of requests: when they came, how long prompts and answers were; no texts.
 
-Azure's public traces (TIMESTAMP, ContextTokens, GeneratedTokens), Mooncake's (milliseconds) and
-tables in the house's own names.
+Azure's public traces (TIMESTAMP, ContextTokens, GeneratedTokens), Mooncake's (milliseconds),
+tables in the house's own names, and in those that logs use for the same.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from rheostat.errors import DataError
 from rheostat.measurement.checks import rows_where
 from rheostat.measurement.serving.frames import frame_of, not_found
 from rheostat.measurement.serving.prefix_text import prefix_blocks_of
+from rheostat.measurement.serving.recorded_names import has_unit, in_seconds, their_name
 from rheostat.measurement.serving.recorded_requests import SHARED, is_record, read_recorded
 from rheostat.measurement.serving.requests import COLUMNS, is_requests, read_requests
 
@@ -103,10 +104,22 @@ def _as_it_stands(
     frame = None if lists else frame_of(path, WHAT)
     known = frame is not None and (is_traffic(frame.columns) or columns)
     if known or not is_record(path):
-        return frame_of(path, WHAT) if frame is None else frame, ()
+        frame = frame_of(path, WHAT) if frame is None else frame
+        return (frame, ()) if known or is_requests(frame.columns) else _by_their_names(frame, path)
     recorded = read_recorded(path)
     shared = [c for c in SHARED if c in recorded.columns]
     return recorded.frame.select(*NAMES, *shared), recorded.notes
+
+
+def _by_their_names(frame: pl.DataFrame, path: Path) -> tuple[pl.DataFrame, tuple[Note, ...]]:
+    """Columns by other names, as timestamp_s and completion_tokens, where all three are there."""
+    theirs = {o: t for o in NAMES if (t := their_name(frame.columns, o)) is not None}
+    if set(theirs) != set(NAMES):
+        return frame, ()
+    made, notes = in_seconds(frame.select(theirs.values()), path)
+    said = ", ".join(f"{o} = {t}" for o, t in theirs.items() if o != t)
+    unit = " (without a unit in its name: seconds)" * (not has_unit(theirs["submit_s"]))
+    return made.select(NAMES), (Note(f"guessed: {said}{unit}"), *notes)
 
 
 def _instants(name: str) -> pl.Expr:
