@@ -31,6 +31,7 @@ from rheostat.simulation.coschedule.node_simulation import NodeRun
 NO_SIGNALS = (
     "no dram_active, fp_active or sm_clock for every mode: ecosched is given the profiled runtimes"
 )
+NEIGHBOURS = "a job is taken to run longer by {:g} of its time for each neighbour: --interference"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -180,6 +181,8 @@ def coschedule(
     signals = has_signals({j.app: known[j.app] for j in jobs})
     if any(c.startswith("ecosched") for c in candidates) and not signals:
         listener.note(NO_SIGNALS)
+    if interference > 0 and tenants > 1:
+        listener.note(NEIGHBOURS.format(interference))
     with listener.working(f"{len(jobs)} jobs"):
         best = _exact(jobs, known, node, tenants, objective, seed) if exact else None
         runs = ecosched.coschedule(
