@@ -126,7 +126,8 @@ def _result(copy: Path, chosen: Sequence[str], usual_s: float) -> dict[str, obje
     code = in_child(partial(_tested, copy, files, _allowed_s(usual_s)), WALL_S)
     said = (copy / "said.txt").read_text(encoding="utf-8", errors="replace").splitlines()
     last = [x.strip() for x in said if x.startswith(("FAILED", "ERROR"))]
-    if code in (BROKEN, 3, 4):  # an error of the tests' surroundings says nothing of the change
+    unloaded = any("while loading conftest" in x for x in said)  # unchanged, all could be loaded
+    if code in (BROKEN, 3, 4) and not unloaded:  # the surroundings say nothing of the change
         raise RuntimeError("\n".join(said[-20:]))
     status = TIMEOUT if code < 0 else {0: SURVIVED, 5: UNTESTED}.get(code, KILLED)
     return {"status": status, "tests": len(chosen), "by": last[0][:200] if last else f"exit {code}"}
