@@ -256,7 +256,8 @@ class ServingLaw:
         """Go to the most likely parameters, where each step gains: Gauss-Newton, steps halved."""
         rows = self.observed_
         noise = np.eye(len(rows)) * (NOISE if self.residual else SCATTER) ** 2
-        alone = cho_factor(self._residuals(shared, EVERY, EVERY)[np.ix_(rows, rows)] + noise)
+        residuals = self._residuals(shared, EVERY, EVERY)
+        alone = cho_factor(residuals[np.ix_(rows, rows)] + noise, overwrite_a=True)
 
         def unlikely(pull: Array) -> tuple[float, Array, Array]:
             """Half the squares of what moved and of what is left over; parameters; weights."""
@@ -268,7 +269,7 @@ class ServingLaw:
 
         now, at, self.weights_[rows] = unlikely(self.pull_)
         for _ in range(STEPS):
-            whole = self._tangent(at, logs, shared, noise) - self.pull_
+            whole = self._tangent(at, logs, shared, residuals, noise) - self.pull_
             for share in 0.5 ** np.arange(HALVINGS):
                 cost, then, weights = unlikely(self.pull_ + share * whole)
                 if cost < now:
@@ -278,14 +279,17 @@ class ServingLaw:
             self.pull_ = self.pull_ + share * whole
             now, at, self.weights_[rows] = cost, then, weights
 
-    def _tangent(self, at: Array, logs: Array, shared: PriorCovariance, noise: Array) -> Array:
+    def _tangent(
+        self, at: Array, logs: Array, shared: PriorCovariance, residuals: Array, noise: Array
+    ) -> Array:
         """Take the tangent of the law at ``at``, (n, k); the pull most likely under it."""
         self.slopes_ = jacobian(at, self.seen_)
         slopes = self.slopes_.reshape(len(QUANTITIES), *at.shape)
         moved = np.sum(slopes * (at - self._medians(self.seen_)), axis=2).ravel()
         rows = self.observed_
-        spread = self._covariance(shared, self.slopes_, self.slopes_, EVERY, EVERY)
-        self.factor_ = cho_factor(spread[np.ix_(rows, rows)] + noise)
+        spread = residuals.copy()
+        self._add_parameters(spread, shared, self.slopes_, self.slopes_, EVERY, EVERY)
+        self.factor_ = cho_factor(spread[np.ix_(rows, rows)] + noise, overwrite_a=True)
         weights = np.zeros(len(logs))
         left = logs - np.concatenate(step(at, self.seen_)) + moved
         weights[rows] = cho_solve(self.factor_, left[rows])
@@ -310,6 +314,14 @@ class ServingLaw:
     ) -> Array:  # fmt: skip
         """What the parameters do to both, and what the residuals have in common."""
         total = self._residuals(shared, kinds_a, kinds_b)
+        self._add_parameters(total, shared, of_a, of_b, kinds_a, kinds_b)
+        return total
+
+    def _add_parameters(
+        self, total: Array, shared: PriorCovariance, of_a: Array, of_b: Array,
+        kinds_a: Sequence[int], kinds_b: Sequence[int],
+    ) -> None:  # fmt: skip
+        """Add what the parameters do to both to ``total``, in place."""
         a, b = (
             slopes.reshape(len(kinds), len(slopes) // len(kinds), len(NAMES))
             for slopes, kinds in ((of_a, kinds_a), (of_b, kinds_b))
@@ -320,7 +332,6 @@ class ServingLaw:
         for i, row in enumerate(moved):  # one row at a time stays in the processor's cache
             both = (row * other).reshape(len(NAMES), -1)
             blocks[:, i] += (a[:, i] @ both).reshape(len(a), *b.shape[:2])
-        return total
 
     def _residuals(
         self, shared: PriorCovariance, kinds_a: Sequence[int], kinds_b: Sequence[int]

@@ -109,8 +109,10 @@ class PriorCovariance:
 
 def covariance(shared: Mapping[str, Array], spreads: Mapping[str, float]) -> Array:
     """Prior covariance (n, m) of a quantity with these standard deviations per level."""
-    parts = [spread**2 * shared[level] for level, spread in spreads.items()]
-    return np.asarray(np.sum(parts, axis=0))
+    total = np.zeros_like(next(iter(shared.values())))
+    for level, spread in spreads.items():
+        total += spread**2 * shared[level]
+    return total
 
 
 def variance(spreads: Mapping[str, float]) -> float:
