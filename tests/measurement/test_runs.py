@@ -581,3 +581,9 @@ def test_counters_of_jobs_without_a_meter_are_a_table(tmp_path):
     file = tmp_path / "counters.csv"
     file.write_text("app,freq_GHz,instructions_per_s\nk1,1.5,4e10\n")
     assert read(file, "runs").frame["instructions_per_s"].to_list() == [4e10]
+
+
+def test_the_note_on_dates_with_a_zone_has_no_factor(csv):
+    jobs = read_runs(csv("id,submit_time,runtime_s\n1,2026-03-02T00:00:58+02:00,65\n"))
+    assert jobs.frame["submit_s"].to_list() == [1772402458.0]
+    assert any("submit_s = submit_time (SUBMIT)" in n.message for n in jobs.notes)

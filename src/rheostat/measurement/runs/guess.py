@@ -76,13 +76,14 @@ NO_RUN = re.compile(r"std|min|max|per_|limit|cap|idle|wait|submit|start|end|stam
 
 @dataclass(frozen=True)
 class Guess:
-    """Ours for one of theirs: name, factor to our unit, unit, moment."""
+    """Ours for one of theirs: name, factor to our unit, unit, moment, whether theirs are dates."""
 
     name: str
     source: str
     scale: float = 1.0
     unit: str = ""
     known: Moment = Moment.SUBMIT
+    dates: bool = False
 
 
 def guess_name(source: str) -> str | None:

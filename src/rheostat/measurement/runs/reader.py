@@ -323,7 +323,8 @@ def _guess(theirs: str, values: pl.Series, known: Mapping[str, Moment], alone: s
     ):
         scale = scale if ours.endswith(suffix or "\0") else 1.0
         scale = since_1970(values)[0] if ours in INSTANTS and not unit else scale
-        return Guess(ours, theirs, scale, NAMED[ours].unit, NAMED[ours].known)
+        dates = values.dtype.is_temporal()
+        return Guess(ours, theirs, scale, NAMED[ours].unit, NAMED[ours].known, dates)
     moment = known.get(theirs, guess_known(theirs, values))
     if unit and values.dtype.is_numeric():
         return Guess(stem + suffix, theirs, scale, unit, known.get(stem + suffix, moment))
@@ -339,8 +340,8 @@ def _numeric(ours: str) -> bool:
 
 
 def _words(guess: Guess) -> str:
-    scale = "" if guess.scale == 1.0 else f" x {guess.scale:g}"
-    if guess.unit and not split_unit(guess.source)[2]:
+    scale = "" if guess.scale == 1.0 or guess.dates else f" x {guess.scale:g}"
+    if guess.unit and not guess.dates and not split_unit(guess.source)[2]:
         scale += f", taken as {guess.unit}"
     name = guess.name if guess.name == guess.source else f"{guess.name} = {guess.source}{scale}"
     return f"{name} ({guess.known.name})"
