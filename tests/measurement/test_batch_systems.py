@@ -188,6 +188,32 @@ def test_clocks_without_a_zone_are_those_of_the_site(tmp_path):
     assert any("times read as UTC" in note.message for note in read(path).notes)
 
 
+def test_times_of_lsf_without_a_year_are_not_read_and_said(tmp_path):
+    record = {**BJOBS["RECORDS"][0], "SUBMIT_TIME": "Sep  1 08:00", "JOB_NAME": "vasp[49]"}
+    jobs = read(written(tmp_path, json.dumps({**BJOBS, "RECORDS": [record]})))
+    assert "submit_s" not in jobs.columns
+    assert jobs.frame.select("app", "runtime_s").row(0) == ("vasp", 4200)
+    assert [n.rows for n in jobs.notes if "LSB_DISPLAY_YEAR=Y" in n.message] == [(0,)]
+
+
+@pytest.mark.parametrize(
+    ("reason", "state"), [("TERM_RUNLIMIT: job killed after reaching its limit", "TIMEOUT"),
+                          ("TERM_OWNER: job killed by owner", "CANCELLED"),
+                          ("TERM_MEMLIMIT: job killed", "FAILED")],
+)  # fmt: skip
+def test_why_a_job_of_lsf_exited(tmp_path, reason, state):
+    record = {**BJOBS["RECORDS"][0], "STAT": "EXIT", "EXIT_REASON": reason}
+    frame = read(written(tmp_path, json.dumps({**BJOBS, "RECORDS": [record]}))).frame
+    assert frame["state"].to_list() == [state]
+
+
+def test_fields_of_flux_stand_in_any_order(tmp_path):
+    job = FLUX["jobs"][0]
+    last = {"t_depend": BEGIN, "exception": {"occurred": False}, **job}
+    path = written(tmp_path, json.dumps({"jobs": [last]}))
+    assert (guess_format(path), read(path).frame["runtime_s"][0]) == ("flux", 4200)
+
+
 def test_of_a_job_with_two_records_the_last_run_counts(tmp_path):
     later = PBS.format(status=0).replace(f"end={BEGIN + 4300}", f"end={BEGIN + 9999}")
     jobs = read(written(tmp_path, later + PBS.format(status=1)))

@@ -45,6 +45,6 @@ def _job(record: Record, zone: ZoneInfo) -> dict[str, Any] | None:
 
 
 FLUX = BatchSystem(
-    "flux", ABOUT, rb'\s*\{\s*"jobs"\s*:\s*\[\s*\{[^{}]*"t_submit"',
+    "flux", ABOUT, rb'(?s)\s*\{\s*"jobs"\s*:\s*\[\s*\{.{0,20000}?"t_(submit|depend)"\s*:',
     partial(listed, expected=ABOUT, key="jobs"), _job,
 )  # fmt: skip

@@ -51,6 +51,8 @@ class BatchSystem:
         Whether its clock is the site's, without a zone.
     notes : tuple of str
         What its figures mean.
+    unread : callable
+        From a record to what of it is not read, in words; empty if nothing.
     """
 
     name: str
@@ -60,6 +62,7 @@ class BatchSystem:
     job: Callable[[Record, ZoneInfo], dict[str, Any] | None]
     local: bool = False
     notes: tuple[str, ...] = ()
+    unread: Callable[[Record], str] = lambda record: ""
 
     def looks_like(self, start: bytes) -> bool:
         """Whether a file that begins so is of this format."""
@@ -86,16 +89,20 @@ class BatchSystem:
             The file is damaged, of another format, or has no job.
         """
         stand, rows, odd = time_zone(zone), [], []
+        unread: dict[str, list[int]] = {}
         for row, record in self.records(ordinary_file(path)):
             values = self.job(record, stand)
             if values is None or not values.get("job_id"):
                 odd.append(row)
             else:
                 rows.append(_finished({ROW: row, **values}))
+                if words := self.unread(record):
+                    unread.setdefault(words, []).append(row)
         if not rows:
             raise DataError(str(path), [f"has no job: expected {self.about}"])
         rows, again = _latest(rows)
         notes = [Note(text) for text in self.notes]
+        notes += [note_rows(words, at) for words, at in unread.items()]
         notes += (
             [note_rows("record is not a job of a known shape", odd, dropped=True)] if odd else []
         )
