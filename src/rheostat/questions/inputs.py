@@ -386,7 +386,9 @@ def _perhaps(jobs: JobTable, measured: Sequence[str]) -> list[str]:
     rate = missing[0] == "runtime_s" and RATE.search(names[0].lower())
     source = f'{{from = "{names[0]}", inverse = true}}' if rate else f'"{names[0]}"'
     said = f"--map FILE.toml with [columns] and {missing[0]} = {source}"
-    return [f"is it {' or '.join(names)}? name it: {said}"]
+    every = ", ".join(f'"{name}"' for name in names)
+    parts = missing[0] == "energy_j" and len(names) > 1  # of processors and memory, say
+    return [f"is it {' or '.join(names)}? name it: {said}" + f" (or [{every}]: their sum)" * parts]
 
 
 def _theirs(jobs: JobTable, name: str) -> str:

@@ -26,6 +26,8 @@ WORDS = re.compile(
     r"\b(?:(s)ec(?:ond)?|(m)in(?:ute)?|(h)(?:ou)?r|(d)ay)(?:\(s\)|s)?(?!\w|\()", re.I
 )
 """``4251 second(s)`` of LSF, ``1 hour 5 mins``: the first letter is the unit."""
+DAYS = re.compile(r"^\s*(\d+) days?,? (?=\d+:\d)")
+"""``0 days 00:04:25`` of pandas, ``1 day, 2:03:04`` of Python."""
 ENERGY = re.compile(r"energy|consum|joule", re.IGNORECASE)
 THOUSANDS = "cells as sacct writes ConsumedEnergy, 2.70K for 2,700: read in J"
 
@@ -63,14 +65,16 @@ def in_base_units(frame: pl.DataFrame, keep: Sequence[str] = ()) -> tuple[pl.Dat
 
 
 def seconds_of_cell(text: str) -> float | None:
-    """Seconds in ``hh:mm:ss``, ``D-HH`` or ``1h30m``; None where it is no time.
+    """Seconds in ``hh:mm:ss``, ``D-HH``, ``1 day, 02:03:04`` or ``1h30m``; None if it is no time.
 
     >>> seconds_of_cell("00:01:30"), seconds_of_cell("35 s"), seconds_of_cell("soon")
     (90.0, 35.0, None)
     >>> [seconds_of_cell(text) for text in ("4251 second(s)", "1 hour 5 mins", "80 ms", "2 hrs")]
     [4251.0, 3900.0, 0.08, 7200.0]
+    >>> seconds_of_cell("0 days 00:04:25.5"), seconds_of_cell("1 day, 2:03:04")
+    (265.5, 93784.0)
     """
-    clock = seconds(text)
+    clock = seconds(DAYS.sub(r"\1-", text))
     if clock is not None:
         return clock
     return _number(text, "s")
