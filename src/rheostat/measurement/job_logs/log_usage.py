@@ -30,6 +30,7 @@ GROUPS = (("app", ("app",)), ("user", ("user",)), ("partition", ("partition", "q
 UNKNOWN = "(not recorded)"
 EARLIER = "REQUEUED, earlier runs"
 REQUEUED_HOURS = "requeued_node_hours"
+HELD_S = 60.0
 """Column: what earlier runs of a job used, which have no rows of their own."""
 
 
@@ -209,6 +210,17 @@ def calendar_zero_s(jobs: JobTable) -> float | None:
             if key == "UnixStartTime" and value.strip().split(" ")[0].isdigit():
                 return float(value.split(" ")[0]) or None
     return None
+
+
+def held_jobs(jobs: JobTable) -> int:
+    """How many jobs could start only a minute or more after their submission, where a log says so.
+
+    >>> from rheostat.core.vocabulary import table
+    >>> held_jobs(table({"submit_s": [0.0, 5.0, 9.0], "eligible_s": [7200.0, 5.0, None]}))
+    1
+    """
+    late = _column(jobs, "eligible_s") - _column(jobs, "submit_s")
+    return int((late >= HELD_S).sum())
 
 
 def logged_waits(jobs: JobTable) -> Array:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from rheostat.core.jobs import JobTable
 from rheostat.core.machine import Machine
 from rheostat.core.report import Report
+from rheostat.measurement.job_logs.log_usage import held_jobs
 from rheostat.measurement.read import guess_format
 from rheostat.measurement.read import read as read_file
 from rheostat.questions import listener
@@ -18,6 +19,11 @@ from rheostat.questions.inputs import Jobs
 from rheostat.questions.listener import question
 from rheostat.questions.logs.log_summary import LogSummary
 from rheostat.questions.logs.log_summary import summary as summarise
+
+HELD = (
+    "{:,} jobs were held, or waited for others, or were to begin later (eligible_s): their waits "
+    "count from submission, and the simulation lets them start at once"
+)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -98,5 +104,7 @@ def summary(
         with listener.working(f"reading {jobs}"):
             jobs = read_file(jobs, format or guess_format(Path(jobs)), options=dict(options or {}))
         listener.notes(jobs.notes)
+    if count := held_jobs(jobs):
+        listener.note(HELD.format(count))
     with listener.working(f"summing up {len(jobs):,} jobs"):
         return SummaryAnswer(log=summarise(jobs, given, file=file, seed=seed), file=file)
