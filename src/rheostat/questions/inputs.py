@@ -172,16 +172,20 @@ def rows_with(jobs: JobTable, text: str) -> list[int]:
     return [i for i, v in enumerate(values) if str(v) == wanted or v == amount]
 
 
-def only(jobs: JobTable, where: Sequence[str] | None) -> JobTable:
-    """The rows that hold every ``column=value``; none at all is a `DataError`.
+def only(jobs: JobTable, where: Sequence[str] | None, option: str = "--where") -> JobTable:
+    """The rows that hold every ``column=value``; none at all is a `DataError` on the option.
 
     >>> len(only(table({"gpus": [1, 2, 2], "app": ["a", "a", "b"]}), ["gpus=2", "app=a"]))
     1
     """
-    for text in where or ():
-        jobs = jobs.rows(rows_with(jobs, text))
-    if where and not len(jobs):
-        raise DataError("--where", [f"no row has {' and '.join(where)}"])
+    for k, text in enumerate(where or (), 1):
+        kept = jobs.rows(rows_with(jobs, text))
+        if not len(kept):
+            name, every = condition(jobs, text)[0], " and ".join((where or ())[:k])
+            there = jobs.frame[name].drop_nulls().unique(maintain_order=True).cast(pl.String)
+            first = ", ".join(there[:6]) + ", ..." * (len(there) > 6)
+            raise DataError(option, [f"no row has {every}; {name} is {first or 'not known'}"])
+        jobs = kept
     return jobs
 
 

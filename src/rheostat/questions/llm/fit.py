@@ -185,7 +185,7 @@ def fit(
 
 def _placement(law: ServingLaw, jobs: JobTable, wanted: Names) -> PrintedPlacement:
     """The configurations of the runs that ``wanted`` names, each once."""
-    some = inputs.only(jobs, parse_names(wanted)).known_at(Moment.SUBMIT)
+    some = inputs.only(jobs, parse_names(wanted), "--for").known_at(Moment.SUBMIT)
     once = some.frame.with_row_index("_row").unique(some.columns, keep="first", maintain_order=True)
     return PrintedPlacement.of(law, some.rows(np.asarray(once["_row"].to_numpy())))
 
