@@ -163,7 +163,9 @@ def test_what_a_table_lacks_is_said(tmp_path):
     refused(table("rank,time\n0,5\n"), columns + "rank, time in text that begins with 'rank,time'")
     refused(table("time_s,runtime_s\n1,5\n"), columns + "time_s, runtime_s")
     refused(table("rank,time_s\n-1,5\n"), "rank: expected counts from 0, got others, too")
-    refused(table("time_s\nnan\n"), "expected numbers from 0 in time_s, got none")
+    numbers = "expected numbers from 0 in time_s, counted from where the run began, got "
+    refused(table("time_s\nnan\n"), numbers + "none")
+    refused(table("time_s\n2025-11-01T00:00:00\n"), numbers + "'2025-11-01T00:00:00'")
     refused(table("time_s\n3\n2\n"), "time_s: expected when each iteration ended, ascending, got "
             "times that go back; how long each took belongs into runtime_s")  # fmt: skip
     run = table("iteration,time_s\n0,1\n0,2\n1,nan\n2,3\n")()

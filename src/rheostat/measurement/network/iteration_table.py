@@ -79,7 +79,11 @@ def read_iteration_table(path: str | Path) -> tuple[pl.DataFrame, list[Note]]:
     if twice := sorted(set(good["row"]) - set(once["row"])):
         notes.append(note_rows("the iteration is there before", twice, dropped=True))
     if not once.height:
-        raise DataError(str(path), [f"expected numbers from 0 in {timed[0]}, got none"])
+        got = next((repr(v) for v in raw[timed[0]].drop_nulls()), "none")
+        problem = (
+            f"expected numbers from 0 in {timed[0]}, counted from where the run began, got {got}"
+        )
+        raise DataError(str(path), [problem])
     ordered = once.drop("row").sort("job", "iteration", "rank")
     back = pl.col("time_s").diff().over("job", "rank") < 0
     if timed[0] in ENDED and ordered.select(back.any()).item():
