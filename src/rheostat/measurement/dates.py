@@ -40,6 +40,21 @@ def since_1970(numbers: pl.Series) -> tuple[float, str]:
     return next(((scale, unit) for above, scale, unit in EPOCHS if middle > above), (1.0, "s"))
 
 
+def iso_seconds(texts: pl.Expr) -> pl.Expr:
+    """Seconds since 1970 of ISO 8601, in UTC where it has no zone; null where it is none.
+
+    >>> texts = pl.Series(["2023-11-16 18:15:46.6805900", "2025-11-01T00:00:00.5+01:00", "soon"])
+    >>> pl.select(iso_seconds(pl.lit(texts))).to_series().to_list()
+    [1700158546.68059, 1761951600.5, None]
+    """
+    one = texts.str.strip_chars().str.replace(" ", "T", literal=True)
+    one = one.str.replace_all("/", "-", literal=True)
+    zoned = one.str.to_datetime("%+", time_unit="us", time_zone="UTC", strict=False)
+    local = [one.str.to_datetime(f"%Y-%m-%dT%H:%M{rest}", time_unit="us", strict=False)
+             for rest in (":%S%.f", "")]  # fmt: skip
+    return pl.coalesce(when.dt.timestamp("us") for when in (zoned, *local)) / 1e6
+
+
 def instants_of(columns: Mapping[str, pl.Series]) -> tuple[dict[str, pl.Series], list[str]]:
     """Columns of texts that are instants in a form that Python and polars read, and what to note.
 

@@ -15,7 +15,7 @@ import polars as pl
 
 from rheostat.core.jobs import Note
 from rheostat.errors import DataError
-from rheostat.measurement.dates import since_1970
+from rheostat.measurement.dates import iso_seconds, since_1970
 
 SECONDS = {"s": 1.0, "sec": 1.0, "secs": 1.0, "seconds": 1.0, "ms": 1e-3, "msec": 1e-3,
            "milliseconds": 1e-3, "us": 1e-6, "ns": 1e-9}  # fmt: skip
@@ -30,7 +30,7 @@ MOMENTS = {
 DURATIONS = {
     "ttft": r"(ttft|(time_to_)?first_token(_latency|_time)?|prefill_latency)",
     "tpot": r"((mean_|avg_)?(tpot|itl|time_per_output_token|inter_token_latency))",
-    "latency": r"(latency|ttlt|time_to_last_token|(total|request|response|elapsed)_"
+    "latency": r"(latency|ttlt|time_to_last_token|(total|request|response|elapsed|operation)_"
                r"(latency|time|duration)|e2e(l|_latency|_time)?|end_to_end(_latency|_time)?|"
                r"duration|elapsed|runtime)",
 }  # fmt: skip
@@ -42,6 +42,7 @@ TOKENS = {
 }  # fmt: skip
 CACHED = {"cached_tokens": r"((num|n|total)_)?(prefix_|prompt_)?cached_?(prompt_|input_)?tok(en)?s?"
                            r"(_count|_num)?"}  # fmt: skip
+GEN_AI = re.compile(r"^gen_ai_(?:(?:client|server|usage)_)?")
 CALLING = ("tool_calls", "function_call", "tool_use")
 """Reasons for which an answer ends that calls a tool: OpenAI's and Anthropic's."""
 FAILED = {"success": False, "successful": False, "ok": False, "failed": True, "is_error": True}
@@ -106,7 +107,13 @@ def in_seconds(frame: pl.DataFrame, path: Path) -> tuple[pl.DataFrame, list[Note
 
 
 def _plain(name: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()).strip("_")
+    """Small letters and underscores, without the names before OpenTelemetry's own.
+
+    >>> _plain("gen_ai.usage.input_tokens"), _plain("startTime")
+    ('input_tokens', 'start_time')
+    """
+    name = re.sub(r"[^a-z0-9]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower())
+    return GEN_AI.sub("", name.strip("_"))
 
 
 def _ours(name: str) -> list[str]:
@@ -248,10 +255,7 @@ def _seconds(frame: pl.DataFrame, name: str, pattern: str, notes: list[Note]) ->
         return values.cast(pl.Datetime("us")).dt.timestamp("us") / 1e6
     numbers = _number(values)
     if values.dtype == pl.String and numbers.null_count() > len(values) // 2:
-        zone = values.str.to_datetime("%+", time_unit="us", time_zone="UTC", strict=False)
-        local = values.str.slice(0, 26).str.to_datetime(time_unit="us", strict=False)
-        both = zone.dt.timestamp("us").fill_null(local.dt.timestamp("us"))
-        return both / 1e6
+        return frame.select(iso_seconds(pl.col(name))).to_series()
     scale = 1.0 if name == "submit_s" else _unit(name, pattern)
     if scale is None or name.endswith("_s"):
         epoch, unit = since_1970(numbers)

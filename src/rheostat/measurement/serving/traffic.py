@@ -16,6 +16,7 @@ from rheostat.core.storage.files import ordinary_file
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
 from rheostat.measurement.checks import rows_where
+from rheostat.measurement.dates import iso_seconds
 from rheostat.measurement.serving.frames import frame_of, not_found
 from rheostat.measurement.serving.prefix_text import prefix_blocks_of
 from rheostat.measurement.serving.recorded_names import has_unit, in_seconds, their_name
@@ -123,11 +124,7 @@ def _by_their_names(frame: pl.DataFrame, path: Path) -> tuple[pl.DataFrame, tupl
 
 
 def _instants(name: str) -> pl.Expr:
-    text = pl.col(name).cast(pl.String)
-    whole = text.str.to_datetime("%+", time_unit="us", time_zone="UTC", strict=False)
-    local = text.str.slice(0, 26).str.to_datetime(time_unit="us", time_zone="UTC", strict=False)
-    when = pl.coalesce(whole, local)
-    return (when.dt.timestamp("us") / 1e6).alias("submit_s")
+    return iso_seconds(pl.col(name).cast(pl.String)).alias("submit_s")
 
 
 def _seconds(dtype: pl.DataType) -> pl.Expr:
