@@ -73,7 +73,8 @@ def workload(jobs: JobTable, machine: Machine) -> Workload:
     row = np.flatnonzero(keep)
     row = row[np.argsort(submit[row], kind="stable")]
     notes += _odd(submit, run, ask, keep) + _twice(jobs, keep)
-    notes += [Note(GPUS_ALONE)] if not set(UNITS) & set(jobs.schema) else []
+    sized = any(jobs.frame[name].count() for name in UNITS if name in jobs.schema)
+    notes += [] if sized else [Note(GPUS_ALONE)]
     unasked = ~(ask > 0)
     return Workload(
         submit[row],

@@ -12,9 +12,9 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from rheostat.core.jobs import JobTable, Note
-from rheostat.core.storage.bounded_read import read_bytes
 from rheostat.core.storage.file_kinds import other_kind
-from rheostat.core.storage.files import ordinary_file, parse_json
+from rheostat.core.storage.files import ordinary_file
+from rheostat.core.storage.json_files import read_document
 from rheostat.errors import DataError
 from rheostat.measurement.checks import ROW, as_jobs, note_rows
 from rheostat.measurement.slurm.sacct import TYPES
@@ -142,17 +142,9 @@ def _latest(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[int]
     return sorted(last.values(), key=lambda row: row[ROW]), sorted(gone)
 
 
-def document(path: Path, expected: str) -> Any:
-    """A whole file of JSON; a `DataError` that names what was expected where it is none."""
-    try:
-        return parse_json(read_bytes(path))
-    except ValueError as error:
-        raise other_kind(path, expected, error) from error
-
-
 def listed(path: Path, expected: str, key: str = "") -> Iterator[tuple[int, Record]]:
     """Objects of a list, or of an object with the name of each as ``__name``."""
-    content = document(path, expected)
+    content = read_document(path, expected)
     if key:
         content = content.get(key) if isinstance(content, dict) else None
     if isinstance(content, dict):

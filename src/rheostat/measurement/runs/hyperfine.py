@@ -10,12 +10,10 @@ from typing import Any
 import polars as pl
 
 from rheostat.core.jobs import JobTable
-from rheostat.core.storage.file_kinds import other_kind
-from rheostat.core.storage.files import ordinary_file, parse_json
+from rheostat.core.storage.json_files import read_document
 from rheostat.core.vocabulary import column
 from rheostat.errors import DataError
 from rheostat.measurement.checks import as_jobs
-from rheostat.measurement.lines import whole
 from rheostat.measurement.runs.delimited import typed_frame
 
 BEGINS = re.compile(rb'\s*\{\s*"results"\s*:\s*\[\s*\{\s*"command"\s*:')
@@ -49,10 +47,7 @@ def read_hyperfine(path: str | Path) -> JobTable:
     DataError
         The file is damaged, of another format, or has no run.
     """
-    try:
-        document = parse_json(whole(ordinary_file(path)))
-    except ValueError as error:
-        raise other_kind(path, EXPECTED, error) from error
+    document = read_document(path, EXPECTED)
     results = document.get("results") if isinstance(document, dict) else None
     rows = [row for result in results or () for row in _runs(result)] if results else []
     if not rows:

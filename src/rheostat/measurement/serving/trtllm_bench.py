@@ -6,7 +6,6 @@ GenAI-Perf: ``--column power_w==1240 --unit power=W/deployment``.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,11 +13,11 @@ from typing import Any
 import polars as pl
 
 from rheostat.core.jobs import JobTable
-from rheostat.core.storage.bounded_read import read_bytes
-from rheostat.core.storage.files import ordinary_file
-from rheostat.errors import DataError
+from rheostat.core.storage.file_kinds import other_kind
+from rheostat.core.storage.json_files import read_document
 from rheostat.measurement.serving.runs import of_frame
 
+EXPECTED = "JSON of trtllm-bench"
 PARTS = ("engine", "world_info", "request_info", "performance", "streaming_metrics", "machine")
 WANTED = {
     "app": "model", "weight_precision": "dtype", "gpus": "world_size", "tp": "tp_size",
@@ -64,11 +63,9 @@ def read_trtllm_bench(
     DataError
         The file is none, or what is missing is not stated.
     """
-    path = ordinary_file(path)
-    try:
-        given = json.loads(read_bytes(path))
-    except (ValueError, RecursionError) as error:
-        raise DataError(str(path), [f"expected JSON of trtllm-bench: {error}"]) from error
+    given = read_document(path, EXPECTED)
+    if not isinstance(given, dict):
+        raise other_kind(path, EXPECTED)
     said: dict[str, Any] = {}
     for part in PARTS:
         said |= given[part] if isinstance(given.get(part), dict) else {}

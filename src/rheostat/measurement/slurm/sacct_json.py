@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from rheostat.core.jobs import JobTable, Note
-from rheostat.core.storage.bounded_read import read_bytes
 from rheostat.core.storage.file_kinds import other_kind
-from rheostat.core.storage.files import ordinary_file, parse_json
+from rheostat.core.storage.json_files import read_document
 from rheostat.errors import DataError
 from rheostat.measurement.checks import ROW, note_rows
 from rheostat.measurement.slurm import spelling as slurm
@@ -64,11 +63,7 @@ def read_sacct_json(path: str | Path) -> JobTable:
     DataError
         The file is cut, damaged, of another format, or lacks columns; all named at once.
     """
-    path = ordinary_file(path)
-    try:
-        document = parse_json(read_bytes(path))
-    except ValueError as error:
-        raise other_kind(path, "complete JSON of sacct --json", error) from error
+    document = read_document(path, "complete JSON of sacct --json")
     jobs = document.get("jobs") if isinstance(document, dict) else None
     if not isinstance(jobs, list):
         raise other_kind(path, 'a "jobs" list, as in the output of sacct --json')

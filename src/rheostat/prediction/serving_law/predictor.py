@@ -288,7 +288,7 @@ class ServingLaw:
         moved = np.sum(slopes * (at - self._medians(self.seen_)), axis=2).ravel()
         rows = self.observed_
         spread = residuals.copy()
-        self._add_parameters(spread, shared, self.slopes_, self.slopes_, EVERY, EVERY)
+        shared.add_parameters(spread, self.slopes_, self.slopes_, EVERY, EVERY)
         self.factor_ = cho_factor(spread[np.ix_(rows, rows)] + noise, overwrite_a=True)
         weights = np.zeros(len(logs))
         left = logs - np.concatenate(step(at, self.seen_)) + moved
@@ -314,24 +314,8 @@ class ServingLaw:
     ) -> Array:  # fmt: skip
         """What the parameters do to both, and what the residuals have in common."""
         total = self._residuals(shared, kinds_a, kinds_b)
-        self._add_parameters(total, shared, of_a, of_b, kinds_a, kinds_b)
+        shared.add_parameters(total, of_a, of_b, kinds_a, kinds_b)
         return total
-
-    def _add_parameters(
-        self, total: Array, shared: PriorCovariance, of_a: Array, of_b: Array,
-        kinds_a: Sequence[int], kinds_b: Sequence[int],
-    ) -> None:  # fmt: skip
-        """Add what the parameters do to both to ``total``, in place."""
-        a, b = (
-            slopes.reshape(len(kinds), len(slopes) // len(kinds), len(NAMES))
-            for slopes, kinds in ((of_a, kinds_a), (of_b, kinds_b))
-        )
-        blocks = total.reshape(len(kinds_a), a.shape[1], len(kinds_b), b.shape[1])
-        moved = np.stack([shared.parameters[name] for name in NAMES], axis=1)[:, :, None]
-        other = np.ascontiguousarray(b.transpose(2, 0, 1))
-        for i, row in enumerate(moved):  # one row at a time stays in the processor's cache
-            both = (row * other).reshape(len(NAMES), -1)
-            blocks[:, i] += (a[:, i] @ both).reshape(len(a), *b.shape[:2])
 
     def _residuals(
         self, shared: PriorCovariance, kinds_a: Sequence[int], kinds_b: Sequence[int]

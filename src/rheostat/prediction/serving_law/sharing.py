@@ -18,7 +18,7 @@ n, m  rows       k_same(x) = 1 where names agree       k_near(x, l) = exp(-(dx /
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -105,6 +105,22 @@ class PriorCovariance:
         """Covariance of the residuals of quantities ``i`` and ``j``."""
         both = {k: (s * RESIDUALS[j][k]) ** 0.5 for k, s in RESIDUALS[i].items()}
         return np.asarray(TOGETHER[i, j] * covariance(self.by_level, both))
+
+    def add_parameters(
+        self, total: Array, of_a: Array, of_b: Array,
+        kinds_a: Sequence[int], kinds_b: Sequence[int],
+    ) -> None:  # fmt: skip
+        """Add to ``total``, in place, what the parameters do to both, by their slopes."""
+        a, b = (
+            slopes.reshape(len(kinds), len(slopes) // len(kinds), len(self.parameters))
+            for slopes, kinds in ((of_a, kinds_a), (of_b, kinds_b))
+        )
+        blocks = total.reshape(len(kinds_a), a.shape[1], len(kinds_b), b.shape[1])
+        moved = np.stack([self.parameters[name] for name in self.parameters], axis=1)[:, :, None]
+        other = np.ascontiguousarray(b.transpose(2, 0, 1))
+        for i, row in enumerate(moved):  # one row at a time stays in the processor's cache
+            both = (row * other).reshape(len(self.parameters), -1)
+            blocks[:, i] += (a[:, i] @ both).reshape(len(a), *b.shape[:2])
 
 
 def covariance(shared: Mapping[str, Array], spreads: Mapping[str, float]) -> Array:
