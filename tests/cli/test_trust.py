@@ -50,7 +50,7 @@ NEEDS_TRUST = {
         figure fitted folder from gguf graphs grid hecbench heuristics html input journal journals
         junit kernels larger-gguf limits machine manifest map memory model model-config models
         net nodes out output past patch plan policies policy power-model predict prior program
-        queue rapl rapl-root record reference replay results sarif save schedule set source
+        queue rapl rapl-root record reference replay results sarif save schedule served set source
         store symbolic trace traces transcript tree trial tried work workload
         symbolic telemetry trace traces transcript tree trial tried work workload
     """,

@@ -23,11 +23,13 @@ from rheostat.core.jobs import JobTable
 from rheostat.core.machine import Machine
 from rheostat.core.series import Series
 from rheostat.core.vocabulary import table
+from rheostat.simulation.power import priced
 from rheostat.simulation.result import Simulation
 from rheostat.simulation.simulate import simulate_run
 from rheostat.simulation.workload import Array, sizes
 
 DAY_S = 86_400.0
+NOTHING = Series.of(0.0)
 SLEEP_AFTER_S, WAKE_S = 600.0, 120.0
 """An idle node sleeps after ten minutes and takes two to boot, where the site says nothing."""
 
@@ -41,6 +43,32 @@ class Capped:
 
 
 @dataclass(frozen=True)
+class ServedPower:
+    """Watts beside the batch jobs, of served models: kept for them at most, drawn in the mean."""
+
+    kept_w: Series = NOTHING
+    drawn_w: Series = NOTHING
+
+    def left_of(self, limit: Series) -> Series:
+        """What a limit leaves to batch jobs; what is kept changes only where the limit does."""
+        kept = self.kept_w.at(np.array(limit.from_s))
+        return replace(limit, values=tuple((np.array(limit.values) - kept).tolist()))
+
+    def used(self, begin_s: float, end_s: float, site: Machine) -> tuple[float, float, float]:
+        """Energy in J, its cost and its grams of CO2, from one moment to another."""
+        inside = self.drawn_w.changes(begin_s, end_s)
+        times = np.unique(np.concatenate([[begin_s, end_s], inside]))
+        watts = self.drawn_w.at(times)
+        energy_j = float((watts[:-1] * np.diff(times)).sum())
+        tariff, carbon = site.tariff_per_kwh, site.carbon_g_per_kwh
+        return energy_j, priced(times, watts, tariff), priced(times, watts, carbon)
+
+
+ALONE = ServedPower()
+"""No model is served beside the batch jobs."""
+
+
+@dataclass(frozen=True)
 class GridPlan:
     """A site that does something, and the ways in which its jobs may run."""
 
@@ -48,6 +76,7 @@ class GridPlan:
     machine: Machine
     full: bool = True
     capped: Capped | None = None
+    served: ServedPower = ALONE
 
     def run(self, jobs: JobTable, policy: str, believed_w: Array) -> Simulation:
         """The log under this plan; planning believes ``believed_w`` of each job."""
@@ -62,26 +91,31 @@ def plans(
     available: Series | None,
     held: Sequence[tuple[str, Series]],
     capped: Capped | None,
+    full: ServedPower = ALONE,
+    shared: ServedPower = ALONE,
 ) -> tuple[GridPlan, ...]:
     """Every plan that applies, doing nothing first.
 
-    ``available`` is what the site may draw, W; ``held`` names caps for dear or dirty hours.  Caps
-    below what the site draws when idle are left out: no order of jobs holds them.
+    ``available`` is what batch jobs may draw, W; ``held`` names caps for dear or dirty hours.  Caps
+    below what the site draws when idle are left out: no order of jobs holds them.  Models are
+    served at ``full`` speed, under plans that hold a limit as ``shared`` says.
     """
     asleep = sleeping(site)
     limits = [("jobs wait", available)] if available and holdable(available, site) else []
     held = [(name, cap) for name, cap in held if holdable(cap, site)]
-    made = [GridPlan("do nothing", site)]
+    made = [GridPlan("do nothing", site, served=full)]
     if asleep is not site:
-        made.append(GridPlan("idle nodes off", asleep))
+        made.append(GridPlan("idle nodes off", asleep, served=full))
     for name, cap in (*limits, *held):
-        made.append(GridPlan(name, replace(site, cap_w=cap)))
+        made.append(GridPlan(name, replace(site, cap_w=cap), served=shared))
         if asleep is not site and limits:
-            made.append(GridPlan(f"{name}, idle nodes off", replace(asleep, cap_w=cap)))
+            off = replace(asleep, cap_w=cap)
+            made.append(GridPlan(f"{name}, idle nodes off", off, served=shared))
     if capped is not None:
-        made.append(GridPlan("cap all jobs", site, full=False, capped=capped))
+        made.append(GridPlan("cap all jobs", site, full=False, capped=capped, served=full))
         if limits:
-            made.append(GridPlan("cap or wait", replace(site, cap_w=available), capped=capped))
+            waits = replace(site, cap_w=available)
+            made.append(GridPlan("cap or wait", waits, capped=capped, served=shared))
     return tuple(made)
 
 

@@ -45,6 +45,14 @@ def plan(
     most_changes: Annotated[
         int | None, option("Change at most so many nodes.", min=0, max=10**9)
     ] = None,
+    served: Annotated[
+        list[Path] | None,
+        option(
+            "Runs of language models that share the budget, as llm plan --out writes them; FILE is "
+            "then under cap_w. Repeatable.",
+            metavar="FILE",
+        ),
+    ] = None,
     out: Annotated[Path | None, written("Write the plan here.", "--out", "-o")] = None,
     where: o.Where = None,
     by: o.By = "",

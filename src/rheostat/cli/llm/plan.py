@@ -8,7 +8,7 @@ from typing import Annotated
 from rheostat.cli import options as o
 from rheostat.cli.asks import asks
 from rheostat.cli.llm.serving_runs import Config, Gpus, Kernels, Runs
-from rheostat.cli.options.declared import option
+from rheostat.cli.options.declared import option, written
 
 
 @asks("llm.plan", carbon="carbon_g_per_kwh", config="model_config")
@@ -59,6 +59,15 @@ def plan(
     engine: Annotated[str, option("Whose command line is printed: vllm or sglang.")] = "vllm",
     kernels: Kernels = None,
     replicas: Annotated[int, option("Most replicas for the trace.", min=1, max=1000)] = 8,
+    out: Annotated[
+        Path | None,
+        written(
+            "Also write what holds the limits as runs under caps (CSV), for rheostat budget plan "
+            "and site what-if.",
+            "--out",
+            "-o",
+        ),
+    ] = None,
     html: o.Html = None,
     figure: o.Figure = None,
     form: o.Form = "",

@@ -30,6 +30,14 @@ def what_if(
             metavar="POWER=RUNTIME",
         ),
     ] = "",
+    served: Annotated[
+        list[Path] | None,
+        option(
+            "Runs under caps of language models that share the power, as llm plan --out writes "
+            "them. Repeatable.",
+            metavar="FILE",
+        ),
+    ] = None,
     longer: Annotated[str, option("By how much later jobs may end on average.")] = "10m",
     replays: Annotated[int, option("For the intervals.", min=0, max=20)] = 5,
     zone: o.Zone = "UTC",

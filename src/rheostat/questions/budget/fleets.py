@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
 
-from rheostat.core.jobs import JobTable
+from rheostat.core.jobs import JobTable, concat
 from rheostat.core.storage.file_kinds import describe_file
 from rheostat.core.units import parse_duration, parse_quantity
 from rheostat.decision.actuate.actuators import DeviceAddress
@@ -15,7 +15,8 @@ from rheostat.decision.budget.allocate_power import PowerLimits
 from rheostat.decision.budget.nodes import NodeFleet
 from rheostat.errors import DataError, QuestionError
 from rheostat.measurement.tables import read_table
-from rheostat.questions import listener
+from rheostat.prediction.surface import CAPS
+from rheostat.questions import inputs, listener
 from rheostat.questions.parse import parse_names
 from rheostat.recipes.ecoshift import limits_file, node_fleet
 
@@ -96,6 +97,17 @@ def fleet_of(
     fleet = node_fleet(runs, table, count=count, start=start, seed=seed)
     listener.notes(fleet.notes)
     return fleet
+
+
+def beside_served(runs: JobTable, served: Sequence[inputs.Jobs]) -> JobTable:
+    """Runs under caps with those of served models, which are capped as a whole."""
+    others = [c for c in CAPS if c in runs.columns and c != "cap_w"]
+    if others or "cap_w" not in runs.columns:
+        problem = (
+            f"served models have cap_w alone: expected runs under cap_w, got {', '.join(others)}"
+        )
+        raise QuestionError("--served", [problem])
+    return concat([runs, *(inputs.as_logged(table) for table in served)])
 
 
 def limits_of(

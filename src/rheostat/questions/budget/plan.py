@@ -19,7 +19,14 @@ from rheostat.explanation.choices.budget import budget_grid, budget_report
 from rheostat.explanation.formats.json import document, plain
 from rheostat.questions import inputs, listener
 from rheostat.questions.answer import Answer
-from rheostat.questions.budget.fleets import LOWEST, Start, fleet_of, limits_of, start_of
+from rheostat.questions.budget.fleets import (
+    LOWEST,
+    Start,
+    beside_served,
+    fleet_of,
+    limits_of,
+    start_of,
+)
 from rheostat.questions.listener import question
 from rheostat.questions.parse import Names
 
@@ -71,6 +78,7 @@ def plan(
     reclaim_w: float | None = None,
     hysteresis: float = 0.0,
     most_changes: int | None = None,
+    served: Sequence[inputs.Jobs] = (),
     out: Path | str | None = None,
     where: Sequence[str] = (),
     by: Names = "",
@@ -112,6 +120,8 @@ def plan(
         Gain below which caps are left alone.
     most_changes : int, optional
         Change at most so many nodes.
+    served : sequence of JobTable or path
+        Language models that share the budget, as `rheostat.llm.plan` writes them; under ``cap_w``.
     out : path, optional
         Where the plan goes.
     where : sequence of str
@@ -148,6 +158,8 @@ def plan(
     bound = None if slowdown is None else slowdown - 1.0
     objectives = BudgetObjective(objective, risk, bound, hysteresis)
     capped = inputs.capped(runs, where, by, format, columns)
+    if served:
+        capped = beside_served(capped, served)
     begin = start_of(start, nodes)
     fleet = fleet_of(capped, nodes, count, begin, seed)
     allowed = limits_of(fleet, total, extra_w, limits, at)

@@ -25,6 +25,7 @@ from rheostat.prediction.serving_law import ServingLaw
 from rheostat.questions import inputs, listener
 from rheostat.questions.listener import question
 from rheostat.questions.llm.plan_answer import PlanAnswer
+from rheostat.questions.llm.plan_runs import as_runs
 from rheostat.questions.llm.runs import (
     Files,
     Pairs,
@@ -47,6 +48,7 @@ from rheostat.questions.llm.serving_prices import CARBON, COST, Prices, priced
 from rheostat.questions.llm.standing_rule import standing
 from rheostat.questions.llm.trace import for_trace
 from rheostat.questions.parse import HourPrices, Knobs, parse_hour_prices, parse_limit, parse_space
+from rheostat.questions.written import write_csv
 from rheostat.recipes.energylens import (
     PRECISION,
     mixed_precisions,
@@ -90,6 +92,7 @@ def plan(
     engine: str = "vllm",
     kernels: Path | str | None = None,
     replicas: int = 8,
+    out: Path | str | None = None,
     format: str = "",
     columns: Path | None = None,
     renamed: Pairs = (),
@@ -134,6 +137,9 @@ def plan(
         Whose command line starts it: vllm or sglang.
     replicas : int
         Most replicas for the trace.
+    out : path, optional
+        Also write the configurations that hold the limits as runs under caps, a CSV file for
+        `budget.plan` and `site.what_if`.
     format, columns, renamed, units
         How a file is read.
 
@@ -163,6 +169,9 @@ def plan(
     if trace is not None and minimise != "energy":
         said = f"on a --trace energy alone is minimised, got {minimise}: leave one of them out"
         raise DataError("--minimise", [said])
+    if trace is not None and out is not None:
+        said = "what holds a --trace is replicas, not one configuration: leave one of them out"
+        raise DataError("--out", [said])
     engine_line(app, {"batch_cap": 1}, engine)  # an unknown one is refused before the fit
     sheets = parse_sheets(gpus)
     with stating(sheets):
@@ -187,6 +196,8 @@ def plan(
         if trace is not None:
             return for_trace(app, law, jobs, front, _allowed(front, limits), trace, ttft=ttft,
                              most=replicas, cache=cache, engine=engine)  # fmt: skip
+        if out is not None:
+            write_csv(as_runs(app, front, _allowed(front, limits)).frame, out)
         answer = PlanAnswer(app=app, engine=engine, law=law, front=front, aim=aim, runs=jobs,
                             kernels=prior, gpus=sheets)  # fmt: skip
         return _chosen(answer, limits, standing_too=minimise == "energy")

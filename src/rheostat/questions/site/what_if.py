@@ -12,11 +12,13 @@ from rheostat.core.jobs import JobTable
 from rheostat.core.machine import Machine
 from rheostat.core.series import Series
 from rheostat.core.units import format_quantity, parse_duration
+from rheostat.decision.budget.divided_power import BatchPower
 from rheostat.errors import QuestionError
 from rheostat.measurement.grid_conditions import GridConditions, read_grid
 from rheostat.measurement.job_logs.log_usage import calendar_zero_s
 from rheostat.questions import inputs, listener
 from rheostat.questions.listener import question
+from rheostat.questions.site.served_share import read_served
 from rheostat.questions.site.what_if_answer import PlanResult, SiteWhatIfAnswer
 from rheostat.questions.site.what_if_runs import delayed_most, power_over_time, run_plans
 from rheostat.simulation.grid_plans import (
@@ -33,6 +35,7 @@ from rheostat.simulation.grid_plans import (
 
 Array = np.ndarray
 HOLDS = (0.9, 0.75, 0.5)
+NO_LIMIT = "they share a limit of power: expected available_w or available_share of the grid's file"
 WORST = 0.25
 """Of each day, the hours in which a site holds power where only price or carbon is given."""
 
@@ -45,6 +48,7 @@ def site_what_if(
     machine: Machine | str,
     policy: str = "easy",
     capped: str | Capped | None = None,
+    served: Sequence[inputs.Jobs] = (),
     longer: float | str = "10m",
     replays: int = 5,
     zone: str = "UTC",
@@ -67,6 +71,8 @@ def site_what_if(
         The site's batch policy.
     capped : text or Capped, optional
         What a cap does to a job: ``0.8=1.07`` is 80 % of its power and 1.07 times its run time.
+    served : sequence of JobTable or path
+        Language models that share the power: runs under caps, as `rheostat.llm.plan` writes them.
     longer : float or str
         By how much later jobs may end on average, s or ``10m``.
     replays : int
@@ -116,6 +122,10 @@ def site_what_if(
         tariff_per_kwh=stated.price_per_kwh or site.tariff_per_kwh,
         carbon_g_per_kwh=stated.carbon_g_per_kwh or site.carbon_g_per_kwh,
     )
+    share = read_served(served)
+    whole_w = site.cap_w
+    if whole_w is not None:
+        site = replace(site, cap_w=share.full.left_of(whole_w))
     believed = believed_watts(log, site)
     base = GridPlan("do nothing", site).run(log, policy, believed)
     if base.account is None:
@@ -123,13 +133,19 @@ def site_what_if(
             "expected idle_w and busy_w of the machine, or power_w in the log: no watts are known"
         )
         raise QuestionError("site_what_if", [problem])
-    available = _available(stated, site, base.account.peak_w)
+    peak_w = base.account.peak_w
+    available = _available(stated, whole_w, peak_w + share.most_w)
     if available is not None:
-        available = least(available, site.cap_w, begin_s, end_s)
-    held = () if available else _held(site, base.account.peak_w, begin_s, end_s)
-    todo = plans(site, available, held, _capped(capped))
+        available = least(available, whole_w, begin_s, end_s)
+    elif share.models:
+        raise QuestionError("--served", [NO_LIMIT])
+    how = _capped(capped)
+    share = share.divided(available, _batch(site, peak_w, how))
+    batch = None if available is None else share.shared(available).left_of(available)
+    held = () if available else _held(site, peak_w, begin_s, end_s)
+    todo = plans(site, batch, held, how, share.full, share.shared(available))
     results, runs = run_plans(todo, log, policy, believed, available, replays, seed)
-    _say(log, site, available)
+    _say(log, site, batch)
     if any(run.clairvoyant for run in runs):
         listener.note("no busy_w and no earlier job tells some jobs' watts: planning has the truth")
     longer_s = parse_duration(longer)
@@ -138,13 +154,13 @@ def site_what_if(
         longer_s,
         "cost" if site.tariff_per_kwh else "carbon_kg" if site.carbon_g_per_kwh else "slowdown",
     )
-    taken = runs[choice or 0]
     return SiteWhatIfAnswer(
         results=results,
         choice=choice,
         longer_s=longer_s,
-        delayed=delayed_most(taken, runs[0]),
-        power=power_over_time(runs[0], taken, results[choice or 0].name, available, zero_s),
+        delayed=delayed_most(runs[choice or 0], runs[0]),
+        power=power_over_time(todo, runs, choice or 0, available, zero_s),
+        served=share.rows(),
     )
 
 
@@ -167,13 +183,19 @@ def _overlap(stated: GridConditions, begin_s: float, end_s: float) -> None:
         raise QuestionError("site_what_if", [problem])
 
 
-def _available(stated: GridConditions, site: Machine, peak_w: float) -> Series | None:
+def _available(stated: GridConditions, cap_w: Series | None, peak_w: float) -> Series | None:
     """Watts that there are; a share is one of the site's cap, else of what doing nothing draws."""
     if stated.available_w is not None or stated.available_share is None:
         return stated.available_w
-    whole = max(site.cap_w.values) if site.cap_w else peak_w
+    whole = max(cap_w.values) if cap_w else peak_w
     share = stated.available_share
     return replace(share, values=tuple(v * whole for v in share.values))
+
+
+def _batch(site: Machine, peak_w: float, how: Capped | None) -> BatchPower:
+    """What the site's jobs take of a limit: idle nodes, and at most what doing nothing draws."""
+    capped = (1.0, 1.0) if how is None else (how.power, 1.0 / how.runtime)
+    return BatchPower(idle_draw_w(site), peak_w, capped)
 
 
 def _held(site: Machine, peak_w: float, begin_s: float, end_s: float) -> list[tuple[str, Series]]:
@@ -220,7 +242,8 @@ def _say(log: JobTable, site: Machine, available: Series | None) -> None:
         )
     if available and not holdable(available, site):
         listener.note(
-            f"the power that there is falls to {format_quantity(min(available.values), 'W')}, "
+            f"the power that there is for batch jobs falls to "
+            f"{format_quantity(min(available.values), 'W')}, "
             f"below the {format_quantity(idle_draw_w(site), 'W')} that the site draws when idle: "
             "no plan that lets jobs wait holds it"
         )

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rheostat.core.report import Chart, Grid, Report, Section
-from rheostat.core.units import format_duration
+from rheostat.core.units import format_duration, format_quantity
 from rheostat.questions.answer import Answer
 from rheostat.simulation.comparison.paired_comparison import LEVEL
 
@@ -18,6 +18,12 @@ HEADS = (
     "left_out",
 )  # fmt: skip
 UNITS = ("", "J", "", "kg", "s", "s", "", "", "")
+SHARES = ("available_w", "model", "configuration", "cap_w", "speed", "batch_w", "gap")
+SHARE_UNITS = ("W", "", "", "W", "", "W", "")
+DIVIDED = (
+    "Plans that hold the power serve the models so, which loses least speed; each loss counts by "
+    "the watts taken at full speed."
+)
 SAVED = (("energy_j", "energy"), ("cost", "cost"), ("carbon_kg", "CO2"))
 LAST_WEEK = "Means of an hour, in the last week of submissions."
 REPLAYED = f"Intervals ({LEVEL:.0%}) are over replays with submissions moved by up to two minutes. "
@@ -69,6 +75,11 @@ class SiteWhatIfAnswer(Answer):
     power : mapping
         Mean watts of each hour of the last week, of doing nothing and of the choice, and the power
         that there is.
+    served : tuple of mapping
+        For each value of the power that there is and each served model: its configuration and
+        most watts, its ``speed`` as a part of the highest, what is left to batch jobs, and by
+        how much another division can be better at most (``gap``, None where the least does not
+        fit).
     """
 
     schema: ClassVar[str] = "rheostat.site.what-if/1"
@@ -77,6 +88,7 @@ class SiteWhatIfAnswer(Answer):
     longer_s: float
     delayed: tuple[Mapping[str, Any], ...]
     power: Mapping[str, Any]
+    served: tuple[Mapping[str, Any], ...] = ()
 
     def report(self) -> Report:
         """The plan to take and its price, then every plan, then who waits."""
@@ -90,6 +102,7 @@ class SiteWhatIfAnswer(Answer):
             [
                 Section("answer", self.beside()),
                 Section("plans", (), Grid(HEADS, rows, UNITS, self.choice)),
+                *self._shares(),
                 Section("power", (LAST_WEEK,), chart=self._chart()),
                 Section(
                     "delayed most",
@@ -125,7 +138,17 @@ class SiteWhatIfAnswer(Answer):
             if np.isfinite(taken.measures[key])
         ]
         replayed = REPLAYED if np.isfinite(taken.change["turnaround_s"][1]) else ""
-        return first, f"Beside doing nothing: {', '.join(saved)}.", replayed + SIMULATED
+        beside = f"Beside doing nothing: {', '.join(saved)}."
+        return first, beside, *self._slowed(), replayed + SIMULATED
+
+    def _slowed(self) -> tuple[str, ...]:
+        """Served models that are slower where power is short."""
+        return tuple(
+            f"{row['app']} at {row['speed']:.0%} of its tokens per second where there are "
+            f"{format_quantity(row['available_w'], 'W')}, within its limits: {row['setting']}."
+            for row in self.served
+            if row["speed"] < 1
+        )
 
     def facts(self) -> dict[str, Any]:
         """Plans, the choice, who is delayed, power over time."""
@@ -144,11 +167,21 @@ class SiteWhatIfAnswer(Answer):
             "longer_s": self.longer_s,
             "delayed": [dict(d) for d in self.delayed],
             "power": dict(self.power),
+            "served": [dict(row) for row in self.served],
         }
 
     def grids(self) -> tuple[Grid, ...]:
         """A row per plan."""
         return (self.report().sections[1].grid,)  # type: ignore[return-value]
+
+    def _shares(self) -> list[Section]:
+        """Who has which watts, where models are served."""
+        if not self.served:
+            return []
+        rows = tuple(tuple(row.values()) for row in self.served)
+        sure = [row["gap"] for row in self.served if row["gap"] is not None]
+        said = f"{DIVIDED} No other division is better by more than {max(sure, default=0.0):.1%}."
+        return [Section("served models", (said,), Grid(SHARES, rows, SHARE_UNITS))]
 
     def _chart(self) -> Chart:
         lines = [

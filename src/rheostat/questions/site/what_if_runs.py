@@ -43,7 +43,12 @@ def run_plans(
             jobs = jittered(log, seed + k) if k else log
             made = [plan.run(jobs, policy, believed_w) for plan in todo]
             first = first or made
-            measured.append([_measures(run, made[0], available) for run in made])
+            measured.append(
+                [
+                    _measures(run, plan, made[0], available)
+                    for plan, run in zip(todo, made, strict=True)
+                ]
+            )
             counted(k + 1, replays + 1)
     results = []
     for place, (plan, run) in enumerate(zip(todo, first, strict=True)):
@@ -66,18 +71,23 @@ def beside(run: Simulation, base: Simulation) -> pl.DataFrame:
     return both.with_columns(later_s=pl.col("end_s") - pl.col("base_end_s"))
 
 
-def _measures(run: Simulation, base: Simulation, available: Series | None) -> dict[str, float]:
+def _measures(
+    run: Simulation, plan: GridPlan, base: Simulation, available: Series | None
+) -> dict[str, float]:
     """Energy, money, CO2 and what jobs bear; slowdown is beside the run time without a cap."""
-    account = run.account
+    account, first = run.account, base.account
     assert account is not None
-    over_s, over_w = over_cap(available, account.times, account.watts)
+    assert first is not None
+    limit = None if available is None else plan.served.left_of(available)
+    over_s, over_w = over_cap(limit, account.times, account.watts)
+    served_j, cost, carbon_g = plan.served.used(first.times[0], first.times[-1], plan.machine)
     both = beside(run, base)
     run_s = both["run_s"].to_numpy()
     turnaround = (both["end_s"] - both["submit_s"]).to_numpy()
     return {
-        "energy_j": account.total_j,
-        "cost": account.cost,
-        "carbon_kg": account.carbon_g / 1e3,
+        "energy_j": account.total_j + served_j,
+        "cost": account.cost + cost,
+        "carbon_kg": (account.carbon_g + carbon_g) / 1e3,
         "over_s": over_s,
         "over_w": over_w,
         "mean_wait_s": float(run.jobs.numpy("wait_s").mean()),
@@ -94,18 +104,24 @@ def delayed_most(run: Simulation, base: Simulation) -> tuple[Mapping[str, Any], 
 
 
 def power_over_time(
-    base: Simulation, taken: Simulation, name: str, available: Series | None, zero_s: float | None
-) -> dict[str, Any]:
-    """Mean watts of each hour in the last week of submissions, in which a day can be seen."""
-    accounts = {"do nothing": base.account, name: taken.account}
-    first = base.account
-    assert first is not None
-    submit = base.jobs.numpy("submit_s")
+    todo: Sequence[GridPlan], runs: Sequence[Simulation], taken: int, available: Series | None,
+    zero_s: float | None,
+) -> dict[str, Any]:  # fmt: skip
+    """Mean watts of each hour in the last week of submissions, in which a day can be seen.
+
+    Those of doing nothing and of the plan taken, served models included.
+    """
+    submit = runs[0].jobs.numpy("submit_s")
     begin, end = max(float(submit.min()), float(submit.max()) - WEEK_S), float(submit.max())
     edges = even_edges(begin, end, max(1, round((end - begin) / 3600.0)))
-    mean = {n: mean_in(a.times, a.watts, edges).tolist() for n, a in accounts.items() if a}
+    mean = {
+        todo[k].name: (mean_in(a.times, a.watts, edges) + todo[k].served.drawn_w.at(edges[:-1]))
+        for k in (0, taken)
+        if (a := runs[k].account)
+    }
+    lines = {name: watts.tolist() for name, watts in mean.items()}
     if available is not None:
-        mean["available"] = available.at(edges[:-1]).tolist()
+        lines["available"] = available.at(edges[:-1]).tolist()
     since, unit = ("time in that week", "s") if zero_s is None else ("date", "date")
     moments = edges[:-1] + (zero_s or 0.0) - (begin if zero_s is None else 0.0)
-    return {"from_s": moments.tolist(), "mean_w": mean, "since": since, "unit": unit}
+    return {"from_s": moments.tolist(), "mean_w": lines, "since": since, "unit": unit}
