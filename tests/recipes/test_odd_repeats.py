@@ -86,8 +86,12 @@ def test_settings_that_no_machine_ran_alone_are_not_compared():
 
 
 def test_settings_of_two_problems_are_not_compared():
-    runs = {"matrix_n": [2048, 2048, 8192, 8192], "nodes": [1, 2, 4, 8],
-            "runtime_s": [20.0, 10.0, 180.0, 100.0], "energy_j": [6.0, 6.1, 440.0, 500.0]}  # fmt: skip
+    runs = {
+        "matrix_n": [2048, 2048, 8192, 8192],
+        "nodes": [1, 2, 4, 8],
+        "runtime_s": [20.0, 10.0, 180.0, 100.0],
+        "energy_j": [6.0, 6.1, 440.0, 500.0],
+    }
     with pytest.raises(QuestionError, match=r"--where matrix_n=2048 \(has 1, 2\)"):
         rh.front(table(runs), knobs="nodes=1,2,4,8")
     weak = {**runs, "matrix_n": [2048, 4096, 8192, 16384]}  # grows with the nodes: only noted
