@@ -60,6 +60,16 @@ class BenchmarkReport:
     def read(self, path: str | Path) -> JobTable:
         """A row a run; names are applications where several were run, or no setting tells them.
 
+        Parameters
+        ----------
+        path : path
+            The report.
+
+        Returns
+        -------
+        JobTable
+            ``runtime_s``, settings and what else was measured; ``censored`` where a run failed.
+
         Raises
         ------
         DataError
