@@ -437,8 +437,9 @@ def test_headers_of_other_languages_are_quantities(tmp_path):
 
 def test_headers_with_units_in_other_languages(tmp_path):
     file = tmp_path / "runs.csv"
-    for names, factor in (("Knooppunten;Looptijd (uur)", 3600.0), ("Knoten;Laufzeit [Std]", 3600.0),
-                          ("noder;körtid (minuter)", 60.0), ("nodi;Durata (secondi)", 1.0)):  # fmt: skip
+    headings = {"Knooppunten;Looptijd (uur)": 3600.0, "Knoten;Laufzeit [Std]": 3600.0,
+                "noder;körtid (minuter)": 60.0, "nodi;Durata (secondi)": 1.0}  # fmt: skip
+    for names, factor in headings.items():
         file.write_text(f"{names}\n1;2,5\n2;1,5\n")
         runs = read(file, "runs").frame
         assert runs["nodes"].to_list() == [1, 2]
