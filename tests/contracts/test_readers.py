@@ -119,9 +119,25 @@ FLUX = '{"jobs": [' + ",".join(f'{{"id": {i}, "t_submit": 10}}' for i in range(N
 CONDOR = "[" + ",".join(f'{{"ClusterId": {i}, "QDate": 10}}' for i in range(N)) + "]"
 OAR = "{" + ",".join(f'"{i}": {{"submissionTime": 10}}' for i in range(N)) + "}"
 HYPERFINE = f'{{"results": [{{"command": "a", "times": {[1.5] * N}}}]}}'
+_TIMED = ",".join(['{"name": "BM_a/8", "real_time": 2.5, "time_unit": "ms"}'] * N)
+GOOGLE = f'{{"context": {{"num_cpus": 8}}, "benchmarks": [{_TIMED}]}}'
+PYTEST = (
+    f'{{"machine_info": {{"node": "n"}}, "benchmarks": [{{"name": "test_a", "params": null, '
+    f'"stats": {{"data": {[1.5] * N}}}}}]}}'
+)
+JMH_REPORT = (
+    '[{"jmhVersion": "1.37", "benchmark": "a.B.c", "mode": "avgt", "primaryMetric": '
+    f'{{"score": 1.5, "scoreUnit": "ms/op", "rawData": [{[1.5] * N}]}}}}]'
+)
+_TUNED = ",".join(f'"{i}": {{"block": {i}, "time": 2.5}}' for i in range(N))
+TUNER = (
+    '{"device_name": "A100", "kernel_name": "gemm", "tune_params_keys": ["block"], '
+    f'"cache": {{{_TUNED}}}}}'
+)
 BATCH = (
-    ("hyperfine", HYPERFINE), ("pbs", PBS), ("pbs-json", QSTAT), ("lsf", BJOBS),
-    ("grid-engine", QACCT), ("flux", FLUX), ("htcondor", CONDOR), ("oar", OAR),
+    ("google-benchmark", GOOGLE), ("pytest-benchmark", PYTEST), ("jmh", JMH_REPORT),
+    ("kernel-tuner", TUNER), ("hyperfine", HYPERFINE), ("pbs", PBS), ("pbs-json", QSTAT),
+    ("lsf", BJOBS), ("grid-engine", QACCT), ("flux", FLUX), ("htcondor", CONDOR), ("oar", OAR),
 )  # fmt: skip
 COUNTERS = (("pcm", PCM), ("perf", PERF), ("likwid", LIKWID), ("papi", PAPI))
 

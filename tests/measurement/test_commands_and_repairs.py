@@ -66,6 +66,24 @@ def test_short_runs_warn_and_each_figure_says_where_it_came_from() -> None:
     assert [n.message for n in long.notes] == ["runtime_s: printed by the command"]
 
 
+def test_a_printed_run_time_is_read_in_the_unit_its_name_says():
+    line = """printf '{{"runtime_ms": 80000, "energy_kJ": %s}}' {nodes}"""
+    measure = Command(line, ["runtime_s", "energy_j"])
+    outcome = measure(table({"nodes": [2]}))
+    assert outcome.mean("runtime_s") == [80.0]
+    assert outcome.mean("energy_j") == [2000.0]
+    assert [n.message for n in outcome.notes] == ["runtime_s, energy_j: printed by the command"]
+
+
+def test_a_printed_time_of_something_is_not_taken_for_the_run_time_and_that_is_said():
+    measure = Command("""echo '{{"time_ms": 80000}}'""")
+    outcome = measure(table({"nodes": [2]}))
+    assert outcome.mean("runtime_s")[0] < 80.0
+    assert "time_ms: not taken for the run time; print runtime_s or runtime_ms" in [
+        n.message for n in outcome.notes
+    ]
+
+
 def test_warm_up_runs_do_not_count_and_a_wrong_output_measures_nothing(tmp_path) -> None:
     count = tmp_path / "count"
     line = f"echo {{nodes}} >> {count}; echo right {{nodes}}; " + prints('"runtime_s": %s')

@@ -30,6 +30,40 @@ def test_ways_to_write_a_request(tmp_path):
     assert jobs.frame["submit_s"].to_list() == [7.0, 9.0, None]
 
 
+def sharegpt(*said):
+    who = ("human", "gpt")
+    return {"id": "c", "conversations": [
+        {"from": who[i % 2], "value": text} for i, text in enumerate(said)]}  # fmt: skip
+
+
+@pytest.mark.parametrize("as_list", [True, False])
+def test_a_conversation_is_the_request_for_its_last_answer(tmp_path, as_list):
+    rows = [
+        sharegpt("hi", "hello there"),
+        sharegpt("hi", "hello", "tell me more", "one two three", "unanswered"),
+        {"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b c"}]},
+        sharegpt("nobody answers"),
+    ]
+    path = tmp_path / "chats.json"
+    if as_list:
+        path.write_text(json.dumps(rows))
+    else:
+        lines(path, rows)
+    jobs = read(path)
+    assert jobs.frame["prompt"].to_list() == ["hi", "tell me more\x1ehi\x1ehello", "a"]
+    assert jobs.frame["output_tokens"].to_list() == [2.0, 3.0, 2.0]
+    assert jobs.notes[0].rows == (3,)
+    assert any("its words are counted" in n.message for n in jobs.notes)
+
+
+def test_a_chat_whose_answer_stands_beside_it_keeps_its_own_last_question(tmp_path):
+    said = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"},
+            {"role": "user", "content": "c"}]  # fmt: skip
+    row = {"messages": said, "usage": {"completion_tokens": 7}}
+    jobs = read_requests(lines(tmp_path / "r.jsonl", [row]))
+    assert jobs.frame.row(0)[:2] == ("c\x1ea\x1eb", 7.0)
+
+
 def test_lines_that_are_no_request_are_noted_by_row(tmp_path):
     good = {"prompt": "a", "output_tokens": 3}
     bad = [

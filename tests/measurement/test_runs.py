@@ -435,6 +435,17 @@ def test_headers_of_other_languages_are_quantities(tmp_path):
     assert runs["censored"].to_list() == [False, True]
 
 
+def test_headers_with_units_in_other_languages(tmp_path):
+    file = tmp_path / "runs.csv"
+    headings = {"Knooppunten;Looptijd (uur)": 3600.0, "Knoten;Laufzeit [Std]": 3600.0,
+                "noder;körtid (minuter)": 60.0, "nodi;Durata (secondi)": 1.0}  # fmt: skip
+    for names, factor in headings.items():
+        file.write_text(f"{names}\n1;2,5\n2;1,5\n")
+        runs = read(file, "runs").frame
+        assert runs["nodes"].to_list() == [1, 2]
+        assert runs["runtime_s"].to_list() == [2.5 * factor, 1.5 * factor]
+
+
 def test_words_for_ends_in_other_languages_and_runs_that_were_cut_short(tmp_path):
     file = tmp_path / "runs.csv"
     runs = "".join(f"{n};{100 - n},5;{{}}\n" for n in range(1, 6))

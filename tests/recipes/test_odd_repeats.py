@@ -11,7 +11,7 @@ from rheostat.recipes.nodecount import (
     differing,
     drift,
     odd_repeats,
-    split_hardware,
+    split_settings,
     warm_up,
 )
 
@@ -74,15 +74,30 @@ def test_settings_that_no_machine_ran_alone_are_not_compared():
     runs = {"batch_size": [8, 16, 16, 32], "gpu_type": ["H100", "H100", "A100", "A100"],
             "runtime_s": [9.0, 8.0, 16.0, 12.0], "energy_j": [5.0, 4.0, 6.0, 5.0]}  # fmt: skip
     has = {"A100": ("16", "32"), "H100": ("8", "16")}
-    assert split_hardware(table(runs), ["batch_size"]) == ("gpu_type", has)
+    assert split_settings(table(runs), ["batch_size"]) == ("gpu_type", has)
     with pytest.raises(QuestionError, match=r"--where gpu_type=H100 \(has 8, 16\)"):
         rh.front(table(runs), knobs="batch_size=8,16,32")
     one = rh.front(table(runs), where=["gpu_type=H100"], knobs="batch_size=8,16")
     assert len(one.front.alternatives) == 2
     whole = {**runs, "batch_size": [8, 16, 8, 16]}
-    assert split_hardware(table(whole), ["batch_size"]) is None
+    assert split_settings(table(whole), ["batch_size"]) is None
     hosts = {k if k != "gpu_type" else "host": v for k, v in runs.items()}
-    assert split_hardware(table(hosts), ["batch_size"]) is None
+    assert split_settings(table(hosts), ["batch_size"]) is None
+
+
+def test_settings_of_two_problems_are_not_compared():
+    runs = {
+        "matrix_n": [2048, 2048, 8192, 8192],
+        "nodes": [1, 2, 4, 8],
+        "runtime_s": [20.0, 10.0, 180.0, 100.0],
+        "energy_j": [6.0, 6.1, 440.0, 500.0],
+    }
+    with pytest.raises(QuestionError, match=r"--where matrix_n=2048 \(has 1, 2\)"):
+        rh.front(table(runs), knobs="nodes=1,2,4,8")
+    weak = {**runs, "matrix_n": [2048, 4096, 8192, 16384]}  # grows with the nodes: only noted
+    assert split_settings(table(weak), ["nodes"]) is None
+    both = {**runs, "nodes": [1, 2, 1, 2]}
+    assert split_settings(table(both), ["nodes"]) is None
 
 
 def test_first_runs_that_take_longer_at_most_settings_are_a_warm_up():

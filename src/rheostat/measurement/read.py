@@ -21,6 +21,8 @@ from rheostat.core.storage.files import ordinary_file
 from rheostat.errors import DataError, FileKindError
 from rheostat.measurement.batch_systems import BATCH_SYSTEMS
 from rheostat.measurement.batch_systems.job_records import BatchSystem
+from rheostat.measurement.benchmark_reports import BENCHMARK_REPORTS
+from rheostat.measurement.benchmark_reports.timed_runs import BenchmarkReport
 from rheostat.measurement.counters import read_likwid, read_papi, read_pcm, read_perf
 from rheostat.measurement.job_logs.adastra import read_adastra
 from rheostat.measurement.job_logs.energy_units import energy_doubt
@@ -31,7 +33,6 @@ from rheostat.measurement.job_logs.swf import read_swf
 from rheostat.measurement.parquet import BROKEN, MAGIC, gather, scan
 from rheostat.measurement.runs import read_runs
 from rheostat.measurement.runs.delimited import head
-from rheostat.measurement.runs.hyperfine import is_hyperfine, read_hyperfine
 from rheostat.measurement.runs.records import first_record, is_records
 from rheostat.measurement.serving.genai_perf import is_genai_perf, read_genai_perf
 from rheostat.measurement.serving.inferencex import is_inferencex, read_inferencex
@@ -151,8 +152,8 @@ def _adastra(head: Head) -> bool:
     return int(first["time_limit"].sum()) > first.height / 2
 
 
-def _batch_system(system: BatchSystem, head: Head) -> bool:
-    return head.types is None and system.looks_like(head.start)
+def _begins(known: BatchSystem | BenchmarkReport, head: Head) -> bool:
+    return head.types is None and known.looks_like(head.start)
 
 
 def _fdata(head: Head) -> bool:
@@ -272,7 +273,10 @@ BUILT_IN = (
     Reader("adastra", _adastra, read_adastra, "Adastra MI250 jobs, parquet (Zenodo 14007065)"),
     Reader("pm100", _pm100, read_pm100, "PM100: Marconi100 jobs, parquet (Zenodo 10127767)"),
     Reader("fdata", _fdata, read_fdata, "F-DATA: Fugaku jobs, parquet (Zenodo 11467483)"),
-    *(Reader(b.name, partial(_batch_system, b), b.read, b.about) for b in BATCH_SYSTEMS),
+    *(
+        Reader(known.name, partial(_begins, known), known.read, known.about)
+        for known in (*BATCH_SYSTEMS, *BENCHMARK_REPORTS)
+    ),
     Reader("vllm-bench", _vllm_bench, read_vllm_bench, "vllm bench serve --save-result, JSON"),
     Reader("genai-perf", _genai_perf, read_genai_perf, "a run of GenAI-Perf, its CSV"),
     Reader("trtllm-bench", _trtllm_bench, read_trtllm_bench, "a report of trtllm-bench, JSON"),
@@ -284,8 +288,6 @@ BUILT_IN = (
     Reader("pcm", _pcm, read_pcm, "Intel PCM, pcm -csv: intervals"),
     Reader("graph-records", _graph_records, read_graph_records,
            "training steps with their graphs, JSON lines"),
-    Reader("hyperfine", lambda h: h.types is None and is_hyperfine(h.start), read_hyperfine,
-           "hyperfine --export-json: runs of commands and their parameters"),
     Reader("traffic", _traffic, read_traffic,
            "requests to a language model without texts: Azure, Mooncake, or our names"),
     Reader("requests", _requests, read_requests,

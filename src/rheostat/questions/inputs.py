@@ -244,7 +244,7 @@ def turnable(jobs: JobTable, space: Space) -> None:
 
 def tell_unlike(runs: JobTable, space: Space) -> None:
     """Say which columns tell that runs were not of one problem; refuse settings of two machines."""
-    if (split := nodecount.split_hardware(runs, space.names)) is not None:
+    if (split := nodecount.split_settings(runs, space.names)) is not None:
         column, ran = split
         each = "; ".join(f"--where {column}={v} (has {', '.join(own)})" for v, own in ran.items())
         said = f"no {column} ran all settings of {space.names[0]}, and unlike ones do not compare"

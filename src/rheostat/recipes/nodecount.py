@@ -187,27 +187,35 @@ def confounded(runs: JobTable, knobs: Sequence[str]) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def split_hardware(
+def split_settings(
     runs: JobTable, knobs: Sequence[str]
 ) -> tuple[str, dict[str, tuple[str, ...]]] | None:
-    """A column of hardware of which no value ran all settings: its name, and what each ran.
+    """A column of hardware or work of which no value ran all settings: its name, what each ran.
 
-    Settings of one knob are then compared across machines; None where that is not so.
+    Settings of one knob are then compared across machines or problems; None where that is not so.
+    A size of which some value ran one setting alone may follow from the knob: see `grown`.
 
     >>> from rheostat import table
     >>> runs = {"batch_size": [8, 16, 16, 32], "gpu": ["H100", "H100", "A100", "A100"]}
-    >>> split_hardware(table(runs), ["batch_size"])
+    >>> split_settings(table(runs), ["batch_size"])
     ('gpu', {'A100': ('16', '32'), 'H100': ('8', '16')})
     """
     if len(knobs) != 1 or knobs[0] not in runs.columns:
         return None
     knob = knobs[0]
-    words = [c for c in runs.columns if HARDWARE.fullmatch(c.lower()) and c != knob]
-    for column in (c for c in words if runs.frame[c].dtype == pl.String):
-        pairs = runs.frame.select(column, knob).drop_nulls().unique().sort(knob)
-        ran = {v: tuple(map(str, own[knob])) for (v,), own in pairs.group_by(column)}
-        if len(ran) > 1 and max(map(len, ran.values())) < pairs[knob].n_unique():
-            return column, dict(sorted(ran.items()))
+    for column in (c for c in runs.columns if c != knob):
+        machine = HARDWARE.fullmatch(column.lower()) and runs.frame[column].dtype == pl.String
+        size = column not in VOCABULARY and PROBLEM.search(column.lower())
+        if not (machine or size):
+            continue
+        pairs = runs.frame.select(column, knob).drop_nulls().unique().sort(column, knob)
+        ran = {
+            f"{v:g}" if isinstance(v, float) else str(v): tuple(map(str, own[knob]))
+            for (v,), own in pairs.group_by(column, maintain_order=True)
+        }
+        each = [len(own) for own in ran.values()]
+        if len(ran) > 1 and max(each) < pairs[knob].n_unique() and (machine or min(each) > 1):
+            return column, ran
     return None
 
 

@@ -28,11 +28,12 @@ from rheostat.measurement.commands.output_check import OutputCheck
 from rheostat.measurement.commands.shell_line import ShellLine
 from rheostat.measurement.meters.reading import EnergyMeter
 from rheostat.measurement.meters.session import Measured, Session
+from rheostat.measurement.runs.guess import guess_name
+from rheostat.measurement.runs.header_units import split_unit
 
 KEPT_B = 2**20
 """Of what a program prints; the line with its figures comes last."""
-KEPT_B = 2**20
-"""Of what a program prints; the line with its figures comes last."""
+MEASURED = frozenset({"runtime_s", "energy_j", "power_w"})
 SHORTEST_S = 0.01
 TOO_SHORT = (
     f"runs of less than {1e3 * SHORTEST_S:g} ms: the start of a process hides what settings differ "
@@ -164,6 +165,8 @@ class Command:
             self._note(f"{', '.join(printed)}: printed by the command")
         if "runtime_s" not in printed:
             self._note("runtime_s: measured around the command, its start included")
+            for name in (n for n in printed if guess_name(n) == "runtime_s"):
+                self._note(f"{name}: not taken for the run time; print runtime_s or runtime_ms")
         if printed.get("runtime_s", seconds) < SHORTEST_S:
             self._note(TOO_SHORT)
 
@@ -233,8 +236,12 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 def parse(text: str) -> dict[str, float]:
     r"""Named quantities: those of the last line that is a JSON object; NaN for no finite number.
 
+    Ours are read in the unit that their name ends with: ``runtime_ms``, ``energy_kJ``.
+
     >>> parse('{"energy_j": 7}\nbye'), parse("hello\n12.5\n"), parse("done")
     ({'energy_j': 7.0}, {}, {})
+    >>> parse('{"runtime_ms": 1500, "loss": 0.5}')
+    {'runtime_s': 1.5, 'loss': 0.5}
     """
     for line in reversed(text.splitlines()):
         if not line.strip().startswith("{"):
@@ -243,8 +250,19 @@ def parse(text: str) -> dict[str, float]:
             value = json.loads(line)
         except (ValueError, RecursionError):  # a ValueError also for an integer of 10,000 digits
             continue
-        return {str(k): _number(v) for k, v in value.items() if type(v) in (int, float)}
+        numbers = {str(k): _number(v) for k, v in value.items() if type(v) in (int, float)}
+        return _in_our_units(numbers) | {k: v for k, v in numbers.items() if k in MEASURED}
     return {}
+
+
+def _in_our_units(printed: Mapping[str, float]) -> dict[str, float]:
+    """Run time, energy and power under our name and in our unit; all others as they are."""
+    ours = {}
+    for name, value in printed.items():
+        stem, suffix, _unit, factor = split_unit(name, timed=True)
+        known = stem + suffix in MEASURED
+        ours[stem + suffix if known else name] = value * factor if known else value
+    return ours
 
 
 def _number(value: float) -> float:

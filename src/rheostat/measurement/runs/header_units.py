@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from rheostat.core.units import BINARY
+from rheostat.measurement.runs.languages import UNITS_S
 
 PREFIXES = {"u": 1e-6, "µ": 1e-6, "m": 1e-3, "": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 PREFIX_WORDS = {"micro": 1e-6, "milli": 1e-3, "": 1.0, "kilo": 1e3, "mega": 1e6, "giga": 1e9}
@@ -19,7 +20,8 @@ TIMES_S = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0
            "min": 60.0, "mins": 60.0, "minutes": 60.0, "h": 3600.0, "hr": 3600.0, "hrs": 3600.0,
            "hours": 3600.0, "days": 86400.0}  # fmt: skip
 IN_BRACKETS = {"B": ("B", 1.0), "d": ("s", 86400.0), "day": ("s", 86400.0), "hour": ("s", 3600.0),
-               "minute": ("s", 60.0), "second": ("s", 1.0)}  # fmt: skip
+               "minute": ("s", 60.0), "second": ("s", 1.0),
+               **{word: ("s", factor) for word, factor in UNITS_S.items()}}  # fmt: skip
 """What says no unit as the last word of a name: ``params_b``, ``submit_hour``."""
 
 

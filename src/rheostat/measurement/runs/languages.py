@@ -53,24 +53,44 @@ SUMMARY = (
 NAMES: tuple[tuple[str, str], ...] = (
     ("runtime_s", r"tempo_(de_)?execu[cç][aã]o|tiempo_(de_)?ejecuci[oó]n|tempo_di_esecuzione"
                   r"|temps_(d_)?ex[eé]cution|dur[eé]e|duraci[oó]n|dura[cç][aã]o|durata|laufzeit"
-                  r"|czas_(wykonania|trwania)|実行時間|経過時間|运行时间"),
-    ("power_w", r"leistung|puissance|potencia|pot[eê]ncia|potenza|moc|電力|消費電力|功率"),
-    ("energy_j", r"energie(verbrauch)?|[eé]nergie|energ[ií]a|消費電力量|能耗"),
-    ("nodes", r"knoten(zahl)?|n(oe|œ)uds|nodos|n[oó]s|nodi|w[eę]z[lł]y|ノード数|节点数"),
-    ("cores", r"kerne|c(oe|œ)urs|n[uú]cleos|rdzenie|コア数"),
-    ("app", r"anwendung|programm[ae]?|aplica(tivo|[cç][aã]o|ci[oó]n)|applicazione|aplikacja|应用"
-            r"|アプリケーション"),
-    ("user", r"benutzer|utilisateur|usu[aá]rio|utente|u[zż]ytkownik|ユーザ(ー)?|用户"),
-    ("partition", r"warteschlange|file_d_attente|fila|cola|coda|kolejka|キュー|队列"),
+                  r"|czas_(wykonania|trwania)|looptijd|(uitvoerings|reken)tijd|k[oøö]r(e)?tid"
+                  r"|suoritusaika|doba_b[eě]hu|время_(выполнения|работы)"
+                  r"|実行時間|経過時間|运行时间"),
+    ("power_w", r"leistung|puissance|potencia|pot[eê]ncia|potenza|moc|vermogen|effekt|teho"
+                r"|v[yý]kon|мощность|電力|消費電力|功率"),
+    ("energy_j", r"energie(verbrauch)?|[eé]nergie|energ[ií]a|energi((f[oö]r|for)bruk(ning)?)?"
+                 r"|энергия|消費電力量|能耗"),
+    ("nodes", r"knoten(zahl)?|n(oe|œ)uds|nodos|n[oó]s|nodi|w[eę]z[lł]y|knooppunten|noder|solmut"
+              r"|uzly|узлы|ノード数|节点数"),
+    ("cores", r"kerne[nr]?|c(oe|œ)urs|n[uú]cleos|rdzenie|k[aä]rnor|kjerner|ytimet|j[aá]dra|ядра"
+              r"|コア数"),
+    ("app", r"anwendung|programm[ae]?|aplica(tivo|[cç][aã]o|ci[oó]n)|applicazione|aplikacja"
+            r"|toepassing|till[aä]mpning|приложение|应用|アプリケーション"),
+    ("user", r"benutzer|utilisateur|usu[aá]rio|utente|u[zż]ytkownik|gebruiker|anv[aä]ndare"
+             r"|bru[kg]er|u[zž]ivatel|пользователь|ユーザ(ー)?|用户"),
+    ("partition", r"warteschlange|file_d_attente|fila|cola|coda|kolejka|wachtrij|fronta|очередь"
+                  r"|キュー|队列"),
     ("job_id", r"(id|n[or]?|num[eé]ro|n[uú]mero)_(d[eo]_)?(tarefa|trabajo|travail|t[aâ]che|lavoro)"
-               r"|auftrag(snummer)?|ジョブ(番号|id)"),
-    ("account", r"projekt|projet|proyecto|projeto|progetto|課題"),
+               r"|auftrag(snummer)?|(taak|opdracht)(nummer|nr)|jobb?nummer|ジョブ(番号|id)"),
+    ("account", r"projekti?|projet|proyecto|projeto|progetto|prosjekt|проект|課題"),
     ("submit_s", r"(data|hora)_(de_)?submiss[aã]o|fecha_(de_)?env[ií]o|date_(de_)?soumission"
-                 r"|eingereicht|投入時刻|提交时间"),
+                 r"|eingereicht|ingediend|inskickad|innsendt|data_zg[lł]oszenia"
+                 r"|投入時刻|提交时间"),
     ("start_s", r"(data|hora)_(de_)?in[ií]cio|fecha_(de_)?inicio|(date_)?(de_)?d[eé]but|beginn"
-                r"|startzeit|data_inizio|開始時刻|开始时间"),
+                r"|startzeit|data_inizio|gestart|starttijd|starttid|data_rozpocz[eę]cia"
+                r"|開始時刻|开始时间"),
     ("end_s", r"(data|hora)_(de_)?(fim|t[eé]rmino)|fecha_(de_)?fin|date_(de_)?fin|ende|endzeit"
-              r"|data_fine|終了時刻|结束时间"),
+              r"|data_fine|(be|ge)[eë]indigd|eindtijd|avslutad|avsluttet|sluttid"
+              r"|data_zako[nń]czenia|終了時刻|结束时间"),
     ("state", r"situa[cç][aã]o|終了状態|状態|状态"),
 )  # fmt: skip
 """As `guess.NAMES`, in the languages of sites."""
+UNITS_S = {
+    "sekunden": 1.0, "sek": 1.0, "secondes": 1.0, "segundos": 1.0, "secondi": 1.0, "seconden": 1.0,
+    "sekunder": 1.0, "sekundy": 1.0, "minuten": 60.0, "minutos": 60.0, "minuti": 60.0,
+    "minuter": 60.0, "minuty": 60.0, "stunden": 3600.0, "std": 3600.0, "heures": 3600.0,
+    "horas": 3600.0, "ore": 3600.0, "uur": 3600.0, "uren": 3600.0, "timmar": 3600.0,
+    "timer": 3600.0, "godz": 3600.0, "godziny": 3600.0, "秒": 1.0, "分": 60.0, "時間": 3600.0,
+    "小时": 3600.0,
+}  # fmt: skip
+"""Units of time in brackets, in seconds."""

@@ -4,7 +4,9 @@ JSON lines are read as OpenAI-style logs: ``prompt``, or ``messages`` (the last 
 and what was said before as `rheostat.core.texts.turns` has it), or ``instruction`` with ``input``;
 the answer's length from ``output_tokens``, ``usage`` or the answer itself, whose words are counted,
 and each character of scripts that put no spaces between words.  What stands under ``request`` and
-``response`` (and their ``body``) counts as if it stood outside.  Tables need a column ``prompt``.
+``response`` (and their ``body``) counts as if it stood outside.  Conversations (ShareGPT's
+``conversations``, or ``messages`` that end with the model's) are read as the request for their last
+answer.  JSON may be a list, too.  Tables need a column ``prompt``.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ import polars as pl
 
 from rheostat.core.jobs import Column, JobTable, Moment, Note
 from rheostat.core.storage.bounded_read import read_bytes
-from rheostat.core.storage.files import ordinary_file
+from rheostat.core.storage.files import ordinary_file, parse_json
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
 from rheostat.measurement.checks import rows_where
@@ -44,13 +46,16 @@ WORD = re.compile(
 COUNTED, IN_ORDER = "__counted", "__in_order"
 LENGTHS = ("completion_tokens", "output_tokens", "generated_tokens")
 ANSWERS = ("response", "output", "completion", "answer")
+CONVERSATIONS = ("conversations", "conversation")
+ROLES = {"human": "user", "gpt": "assistant", "chatgpt": "assistant", "bard": "assistant"}
+"""Who speaks in ShareGPT, in OpenAI's words."""
 LONGEST = 1_000_000
 """Characters of a prompt; a longer one is no prompt but a file in the wrong place."""
 
 
 def is_requests(names: Collection[str]) -> bool:
     """Whether fields so named are requests with their texts and something of the answer."""
-    if {"request", "response"} <= set(names):
+    if {"request", "response"} <= set(names) or {*CONVERSATIONS} & set(names):
         return True
     answer = {*LENGTHS, "usage", *ANSWERS} & set(names)
     return bool(answer and {"messages", "prompt", "instruction"} & set(names))
@@ -84,8 +89,11 @@ def read_requests(
     path = ordinary_file(path)
     with path.open("rb") as file:
         start = file.read(64).lstrip()
-    lines = start[:1] == b"{"
-    frame = _lines(path, in_order) if lines else frame_of(path, "table of requests")
+    frame = (
+        _of_json(path, in_order)
+        if start[:1] in (b"{", b"[")
+        else frame_of(path, "table of requests")
+    )
     frame = frame.rename(
         {t: o for o, t in (columns or {}).items() if t in frame.columns and t != o}
     )
@@ -118,23 +126,38 @@ def _checked(frame: pl.DataFrame, path: Path) -> JobTable:
     return table(made, COLUMNS, notes)
 
 
-def _lines(path: Path, in_order: bool) -> pl.DataFrame:
-    rows = [_row(line, in_order) for line in read_bytes(path).splitlines() if line.strip()]
+def _of_json(path: Path, in_order: bool) -> pl.DataFrame:
+    """Requests of a list of objects, or of one object a line."""
+    rows = [_row(given, in_order) for given in _objects(path)]
     names = ("prompt_tokens", "output_tokens", "submit_s", "cached_tokens")
     texts = {IN_ORDER: pl.String} if in_order else {}
     schema = {"prompt": pl.String, **dict.fromkeys(names, pl.Float64), COUNTED: pl.Boolean, **texts}
     return pl.DataFrame(rows, schema=schema)
 
 
-def _row(line: bytes, in_order: bool) -> dict[str, Any]:
-    """One request; what cannot be read is None and counted by the caller."""
+def _objects(path: Path) -> list[Any]:
+    """What stands in the list, or on each line; None for a line that is no JSON."""
+    text = read_bytes(path)
+    if text.lstrip()[:1] == b"[":
+        try:
+            return list(parse_json(text))
+        except ValueError as error:
+            raise DataError(str(path), [f"expected a list of objects as JSON: {error}"]) from error
+    return [_object(line) for line in text.splitlines() if line.strip()]
+
+
+def _object(line: bytes) -> Any:
     try:
-        given = json.loads(line)
+        return json.loads(line)
     except (ValueError, RecursionError):
-        given = None
+        return None
+
+
+def _row(given: Any, in_order: bool) -> dict[str, Any]:
+    """One request; what cannot be read is None and counted by the caller."""
     if not isinstance(given, dict):
         return {}
-    given = _opened(given)
+    given = _answered(_opened(given))
     usage = given["usage"] if isinstance(given.get("usage"), dict) else {}
     length, counted = _length(given, usage)
     asked = given.get("prompt_tokens", usage.get("prompt_tokens", usage.get("input_tokens")))
@@ -163,6 +186,28 @@ def _opened(given: Mapping[str, Any]) -> Mapping[str, Any]:
             body = inner.get("body")
             given = {**(body if isinstance(body, dict) else inner), **given}
     return given
+
+
+def _answered(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A conversation as the request for its last answer, where no answer stands beside it."""
+    turns = next((given[k] for k in (*CONVERSATIONS, "messages") if k in given), None)
+    said = [_turn(t) for t in turns if isinstance(t, dict)] if isinstance(turns, list) else []
+    if {*ANSWERS, *LENGTHS, "choices", "usage"} & set(given):
+        return {**given, "messages": said} if {*CONVERSATIONS} & set(given) else given
+    answers = [i for i, turn in enumerate(said) if turn["role"] == "assistant"]
+    if not answers:
+        return given
+    last = answers[-1]
+    return {**given, "messages": said[:last], "response": text_of(said[last]["content"])}
+
+
+def _turn(turn: Mapping[str, Any]) -> dict[str, Any]:
+    role = str(turn.get("role", turn.get("from", "")))
+    return {
+        **turn,
+        "role": ROLES.get(role, role),
+        "content": turn.get("content", turn.get("value")),
+    }
 
 
 def _number(value: Any) -> float | None:

@@ -160,6 +160,8 @@ def rank(
         scores = ranked(given, jobs, seed)
     else:
         jobs = _drawn(jobs, seed)
+        if jobs.frame["prompt"].n_unique() == 1:
+            raise DataError("prompt", ["every request asks the same: nothing tells their lengths"])
         with listener.working(f"learning from {len(jobs)} requests"):
             given, scores = evaluated(jobs, test_fraction, seed, parse_names(networks), encoder)
     for name, score in scores.items():
