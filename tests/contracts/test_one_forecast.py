@@ -1,4 +1,4 @@
-"""`front`, `decide`, `backtest` and `trial` answer from one forecast."""
+"""`front`, `decide`, `backtest` and `trial` answer from one forecast; so do those of `dnn`."""
 
 from __future__ import annotations
 
@@ -104,3 +104,38 @@ def test_the_command_line_asks_the_same(tmp_path, capsys) -> None:
         for q in QUANTITIES:
             assert rows[job["nodes"]][q] == pytest.approx(job[f"{q}_advised"], rel=1e-6)
             assert rows[job["nodes_requested"]][q] == pytest.approx(job[f"{q}_requested"], rel=1e-6)
+
+
+@pytest.fixture(scope="module", params=["sheet", "runs"])
+def step(request, tmp_path_factory):
+    """A network and who forecasts it, as they are typed: data sheets, or a model of runs."""
+    if request.param == "sheet":
+        return [], ["lenet5"], ("A100", "T4")
+    folder = tmp_path_factory.mktemp("dnn")
+    pl.DataFrame({
+        "app": ["LeNet5"] * 6, "device": ["T4"] * 3 + ["V100"] * 3, "image_px": [32] * 6,
+        "batch_size": [8, 32, 128] * 2, "runtime_s": [1e-3, 1.4e-3, 4e-3, 7e-4, 9e-4, 2e-3],
+    }).write_csv(folder / "runs.csv")  # fmt: skip
+    assert run(["dnn", "fit", str(folder / "runs.csv"), "-o", str(folder / "m.rheo")]) == 0
+    return ["--model-name", "resnet18"], [str(folder / "m.rheo")], ("T4", "V100")
+
+
+def test_one_step_and_many_settings_of_it_get_the_same_forecast(step, capsys) -> None:
+    """The network of the model of runs was never run, so that its draws are far from symmetric."""
+    named, source, devices = step
+    size = ["--image-px", "32", "--classes", "10", "--json"]
+    turned = (["--knob", f"device={','.join(devices)}", "--knob", "batch_size=16,64"] if named
+              else ["--device", ",".join(devices), "--batch-size", "16,64"])  # fmt: skip
+    objectives = ["--objectives", "sample_s,runtime_s"]
+    assert run(["dnn", "front", *source, *named, *turned, *objectives, *size]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["statistic"].startswith("medians")
+    for row in shown["front"]:
+        asked = ["--device", row["device"], "--batch-size", str(row["batch_size"])]
+        assert run(["dnn", "predict", *source, *named, *asked, *size]) == 0
+        (one,) = (said := json.loads(capsys.readouterr().out)).get("runs") or said["devices"]
+        low, high = row["intervals"]["runtime_s"]
+        expected = {"median": row["runtime_s"], "low": low, "high": high}
+        assert one["runtime_s"] == pytest.approx(expected, rel=1e-6)
+        per_sample = one["sample_s"]["median"] if named else one["sample_s"]
+        assert per_sample == pytest.approx(row["sample_s"], rel=1e-6)

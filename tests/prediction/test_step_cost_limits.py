@@ -10,6 +10,7 @@ import pytest
 
 from rheostat import table
 from rheostat.core.graph import Graph
+from rheostat.core.outcome import Outcome
 from rheostat.prediction.accelerators import accelerator
 from rheostat.prediction.architectures import training_step
 from rheostat.prediction.step_cost import StepCost, stacking
@@ -17,7 +18,12 @@ from rheostat.prediction.step_cost.device_law import MEAN, NAMES, DeviceLaw, Wor
 from rheostat.prediction.step_cost.next_runs import next_runs
 from rheostat.prediction.step_cost.rows import TrainingRows
 from rheostat.prediction.step_cost.several_devices import ring_all_reduce_s
-from rheostat.prediction.step_cost.sheet_forecast import SHEET, TABLES, forecast_step
+from rheostat.prediction.step_cost.sheet_forecast import (
+    NORMAL_90,
+    SHEET,
+    TABLES,
+    forecast_step,
+)
 from rheostat.prediction.step_cost.stacking import TreesOnCosts, left_out, with_trees
 from rheostat.prediction.step_cost.step_memory import step_memory
 from rheostat.prediction.step_cost.terms import TERMS, cost_terms
@@ -164,12 +170,12 @@ def test_the_interval_of_a_step_is_nine_tenths_and_what_is_exchanged_is_half_as_
     graph = training_step("resnet18", 64, 8)
     one, eight = (forecast_step(graph, "V100", "sgd", gpus=n) for n in (1, 8))
     middle, low, high = np.log(one.runtime_s)
-    spread = (high - middle) / 1.645
+    spread = (high - middle) / NORMAL_90
     assert middle - low == pytest.approx(high - middle)
     exchange = ring_all_reduce_s(one.memory.parameters_b, 8, accelerator("V100"))
     share = exchange / (one.runtime_s[0] + exchange)
     both = np.log(eight.runtime_s)
-    assert (both[2] - both[1]) / 2 / 1.645 == pytest.approx(
+    assert (both[2] - both[1]) / 2 / NORMAL_90 == pytest.approx(
         np.hypot((1 - share) * spread, share * 0.5))  # fmt: skip
     assert forecast_step(graph, "T4", "sgd").grade == TABLES
     assert eight.grade == SHEET
@@ -184,7 +190,7 @@ def test_operations_that_nobody_timed_widen_the_interval_by_their_share_of_the_t
     opcode = np.where(heavy, "recurrent", plain.nodes["opcode"].to_numpy())
     odd = Graph(plain.name, plain.nodes.with_columns(opcode=opcode), plain.edges)
     said = [np.log(forecast_step(g, "T4").runtime_s) for g in (plain, odd)]
-    spread = [(s[2] - s[1]) / 2 / 1.645 for s in said]
+    spread = [(s[2] - s[1]) / 2 / NORMAL_90 for s in said]
     share = times[heavy].sum() / times.sum()
     assert spread[1] == pytest.approx(np.hypot(spread[0], 0.5 * share), rel=1e-6)
 
@@ -194,6 +200,8 @@ def test_operations_that_nobody_timed_widen_the_interval_by_their_share_of_the_t
     ((12.0, 10.1, 14.0), "no"),
 ])  # fmt: skip
 def test_a_step_fits_where_the_high_end_does_and_not_where_the_low_end_does_not(memory_b, fits):
-    made = replace(forecast_step(training_step("LeNet5", 32, 8, 10), "T4"), memory_b=memory_b,
+    middle, low, high = memory_b
+    drawn = Outcome({"memory_peak_b": np.array([low] * 10 + [middle] + [high] * 10)[:, None]})
+    made = replace(forecast_step(training_step("LeNet5", 32, 8, 10), "T4"), outcome=drawn,
                    sheet=SimpleNamespace(memory_b=10.0))  # fmt: skip
     assert made.fits == fits

@@ -6,7 +6,7 @@ objective buys little of the other.
 
 Notation
 --------
-n  alternatives      m  objectives      y : (n, m) mean objective values, all to be minimised
+n  alternatives      m  objectives      y : (n, m) objective values, all to be minimised
 r : (m,) reference point, worse than everything of interest
 
 References
@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -135,6 +135,8 @@ class Front:
         (n,) runs behind each row where rows are measurements, 0 for a forecast; see `choose`.
     turned : sequence of str
         The knobs; by default the columns that differ.
+    statistic : str
+        "mean", or "median" where draws are of a factor, whose mean the largest few decide.
 
     Raises
     ------
@@ -155,6 +157,7 @@ class Front:
     objectives: tuple[Objective, ...]
     repeats: NDArray[np.int64] | None = None
     turned: tuple[str, ...] = ()
+    statistic: Literal["mean", "median"] = "mean"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "objectives", tuple(Objective.of(o) for o in self.objectives))
@@ -180,6 +183,12 @@ class Front:
         """Mean over draws, (n,)."""
         return Outcome({name: self.draws(name)}).mean(name)
 
+    def middle(self, name: str) -> Array:
+        """What stands for each row's draws: their `statistic`, (n,)."""
+        if self.statistic == "mean":
+            return self.mean(name)
+        return Outcome({name: self.draws(name)}).quantile(name, 0.5)
+
     def interval(self, name: str, level: float = 0.9) -> tuple[Array, Array]:
         """(low, high) over draws, each (n,); of too few repeats (see `ranged`) their range."""
         drawn = Outcome({name: self.draws(name)})
@@ -204,12 +213,12 @@ class Front:
 
     @cached_property
     def values(self) -> Array:
-        """Mean objective values to be minimised, (n, m); a maximised objective is negated."""
-        return np.column_stack([_signed(o) * self.mean(o.name) for o in self.objectives])
+        """Objective values to be minimised, (n, m), as `middle`; a maximised one is negated."""
+        return np.column_stack([_signed(o) * self.middle(o.name) for o in self.objectives])
 
     @cached_property
     def mask(self) -> Mask:
-        """Which alternatives are on the front of the means, (n,)."""
+        """Which alternatives are on the front of these values, (n,)."""
         return non_dominated(self.values)
 
     @cached_property
@@ -352,7 +361,7 @@ def because_of(
 ) -> Because:
     """The rule, the numbers and the runner-up of the first row in ``order``."""
     best = int(order[0])
-    means = {o.name: front.mean(o.name) for o in front.objectives}
+    means = {o.name: front.middle(o.name) for o in front.objectives}
     spans = {o.name: front.interval(o.name) for o in front.objectives}
     numbers = {
         k: (float(means[k][best]), float(spans[k][0][best]), float(spans[k][1][best]))

@@ -232,11 +232,11 @@ class MaxSlowdown:
 
     def base(self, front: Front) -> int:
         """Place of the setting compared with."""
-        mean = front.mean(self.quantity)
+        middle = front.middle(self.quantity)
         if self.against is None:
-            if not np.isfinite(mean).any():
+            if not np.isfinite(middle).any():
                 return 0  # the model abstains on every row, and so does the excess
-            return int(np.nanargmin(mean))
+            return int(np.nanargmin(middle))
         if self.against == "requested":
             raise DataError(
                 "MaxSlowdown",

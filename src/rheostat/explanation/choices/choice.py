@@ -52,10 +52,10 @@ def explain_choice(
 
 
 def changes(front: Front, row: int, base: int) -> dict[str, list[float]]:
-    """Relative change of each objective against ``base``: mean, low, high, draw by draw."""
+    """Relative change of each objective against ``base``: middle, low, high, draw by draw."""
     ratios = {}
     for name in (o.name for o in front.objectives):
-        draws, mean = front.draws(name), front.mean(name)
+        draws, mean = front.draws(name), front.middle(name)
         ratio = draws[:, row] / draws[:, base] - 1.0
         low, high = np.quantile(ratio, [0.05, 0.95])
         ratios[name] = [float(mean[row] / mean[base] - 1.0), float(low), float(high)]
@@ -153,7 +153,7 @@ def _flattens(front: Front) -> str | None:
     if len(front.knobs) != 1 or not values.dtype.is_numeric() or "runtime_s" not in front.outcome:
         return None
     order = np.argsort(values.to_numpy())
-    runtime = front.mean("runtime_s")[order]
+    runtime = front.middle("runtime_s")[order]
     seen = np.isfinite(runtime)
     if seen.sum() < 3:
         return None

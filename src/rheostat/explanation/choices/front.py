@@ -33,7 +33,6 @@ FEW = "too few similar past runs"
 RANGED = "Of measured settings the brackets are the range of their runs: 90 % take 19 repeats."
 BESIDE = ("runtime_s", "energy_j", "power_w", "ttft_s", "memory_share")
 """Quantities that are shown where they are known, though they are no objectives."""
-STATISTIC = "means over draws; energy_j is power_w times runtime_s"
 
 
 def asked(
@@ -81,7 +80,7 @@ def explain_front(
         why = [d.removesuffix(": no prediction") for d in doubts]
         said.append(f"No forecast for {listed(blind)}: {'; '.join(why or [FEW])}.")
     section = Section("front", tuple(said), _grid(front, chosen, base), _chart(front, chosen, base))
-    rank = np.lexsort((front.mean(by or front.objectives[0].name), ~front.mask))
+    rank = np.lexsort((front.middle(by or front.objectives[0].name), ~front.mask))
     first = [i for i in (chosen, base, *kept) if i is not None]
     return shortened(section, first, rank.tolist()), front_facts(front)
 
@@ -183,8 +182,8 @@ def _chart(front: Front, chosen: int | None, base: int | None) -> Chart | None:
     kinds = [_kind(front, i, chosen, base) for i in range(len(front))]
     series = {
         "name": "settings",
-        "x": front.mean(x).tolist(),
-        "y": front.mean(y).tolist(),
+        "x": front.middle(x).tolist(),
+        "y": front.middle(y).tolist(),
         "x_low": front.interval(x)[0].tolist(),
         "x_high": front.interval(x)[1].tolist(),
         "low": front.interval(y)[0].tolist(),
@@ -216,7 +215,7 @@ def front_facts(front: Front) -> dict[str, Any]:
     return {
         "objectives": [o.name for o in front.objectives],
         "level": 0.9,
-        "statistic": STATISTIC,
+        "statistic": f"{front.statistic}s over draws; energy_j is power_w times runtime_s",
         "front": entries,
     }
 
@@ -229,7 +228,7 @@ def agreeing(
     The mean of a product is not the product of means: power is mean energy over mean runtime, or
     energy the product of the means where power and not energy is what was chosen by.
     """
-    means = {q: front.mean(q) for q in names}
+    means = {q: front.middle(q) for q in names}
     spans = {q: front.interval(q) for q in names}
     if {"runtime_s", "power_w", "energy_j"} <= set(means):
         chosen_by = {o.name for o in front.objectives}

@@ -7,15 +7,19 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import norm
 
 from rheostat.core.graph import Graph
+from rheostat.core.outcome import Outcome
 from rheostat.errors import DataError
 from rheostat.prediction.accelerators import Accelerator, accelerator, sheet_name
 from rheostat.prediction.step_cost.device_law import DeviceLaw, Work
 from rheostat.prediction.step_cost.several_devices import ring_all_reduce_s
 from rheostat.prediction.step_cost.step_memory import StepMemory, step_memory
 
-NORMAL_90 = 1.645
+NORMAL_90 = float(norm.ppf(0.95))
+DRAWS = 201
+"""Of which one is the median and one each end of 90 %."""
 UNKNOWN_SPREAD = 0.5
 """Log spread for each share of the operations whose arithmetic is not known, or never timed."""
 EXCHANGE_SPREAD = 0.5
@@ -38,8 +42,8 @@ class StepForecast:
         As it was named.
     sheet : Accelerator
         What it is.
-    runtime_s, memory_b : tuple of float
-        Median, low and high end of 90 %.
+    outcome : Outcome
+        Draws of ``runtime_s`` and ``memory_peak_b``, one row.
     parts_s : dict
         Seconds of products, convolutions, traffic and starts.
     memory : StepMemory
@@ -50,11 +54,20 @@ class StepForecast:
 
     device: str
     sheet: Accelerator
-    runtime_s: tuple[float, float, float]
-    memory_b: tuple[float, float, float]
+    outcome: Outcome
     parts_s: dict[str, float]
     memory: StepMemory
     grade: str
+
+    @property
+    def runtime_s(self) -> tuple[float, float, float]:
+        """Median, low and high end of 90 %."""
+        return _span(self.outcome, "runtime_s")
+
+    @property
+    def memory_b(self) -> tuple[float, float, float]:
+        """Median, low and high end of 90 %."""
+        return _span(self.outcome, "memory_peak_b")
 
     @property
     def fits(self) -> str:
@@ -113,13 +126,27 @@ def forecast_step(
         share = exchange / (np.exp(mean) + exchange)
         spread = float(np.hypot((1.0 - share) * spread, share * EXCHANGE_SPREAD))
         mean, parts["exchange"] = float(np.log(np.exp(mean) + exchange)), exchange
-    low, high = np.exp(mean - NORMAL_90 * spread), np.exp(mean + NORMAL_90 * spread)
-    peak = memory.peak_b
-    return StepForecast(
-        device, sheet, (float(np.exp(mean)), float(low), float(high)),
-        (peak, MEMORY_LOW * peak, MEMORY_HIGH * peak + MEMORY_MORE_B),
-        parts, memory, TABLES if name in law.devices else SHEET,
-    )  # fmt: skip
+    return StepForecast(device, sheet, _drawn(float(mean), spread, memory.peak_b), parts, memory,
+                        TABLES if name in law.devices else SHEET)  # fmt: skip
+
+
+def _drawn(log_s: float, spread: float, peak_b: float) -> Outcome:
+    """Draws of a step, at the same levels for every step: what is not known is common to them.
+
+    Seconds are log-normal; bytes lie between two bounds, normal to either side.
+    """
+    level = np.random.default_rng(0).permutation(DRAWS) / (DRAWS - 1)
+    z = norm.ppf(np.clip(level, 0.25 / DRAWS, 1.0 - 0.25 / DRAWS))
+    least, most = MEMORY_LOW * peak_b, MEMORY_HIGH * peak_b + MEMORY_MORE_B
+    wide = np.where(z < 0, peak_b - least, most - peak_b) / NORMAL_90
+    memory_b = np.maximum(peak_b + wide * z, 1.0)
+    return Outcome({"runtime_s": np.exp(log_s + spread * z)[:, None],
+                    "memory_peak_b": memory_b[:, None]})  # fmt: skip
+
+
+def _span(outcome: Outcome, name: str) -> tuple[float, float, float]:
+    low, high = outcome.interval(name)
+    return float(outcome.quantile(name, 0.5)[0]), float(low[0]), float(high[0])
 
 
 def unknown_share(graph: Graph) -> float:

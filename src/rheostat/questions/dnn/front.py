@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rheostat.core.front import Constraint, Rule
@@ -98,4 +99,5 @@ def front(
                   precision_bits=precision_bits, gpus=gpus, samples=samples)  # fmt: skip
     usual = ("sample_s", *(q for q in ("memory_peak_b",) if q in learner.fits_))
     options = all_settings.front(job, learner, space, parse_names(objectives) or usual)
-    return chosen(SettingsAnswer(front=options), parse_rules(rule, limits))
+    answer = SettingsAnswer(front=replace(options, statistic="median"))
+    return chosen(answer, parse_rules(rule, limits))

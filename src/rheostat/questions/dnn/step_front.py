@@ -14,17 +14,12 @@ from rheostat.core.outcome import Outcome
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError, QuestionError
 from rheostat.measurement.training_columns import COLUMNS
-from rheostat.prediction.step_cost.sheet_forecast import (
-    NORMAL_90,
-    StepForecast,
-    forecast_step,
-)
+from rheostat.prediction.step_cost.sheet_forecast import StepForecast, forecast_step
 from rheostat.questions import listener
 from rheostat.questions.dnn.step import BATCH, PIXELS, checked, each_share, opened, said
 from rheostat.questions.parse import Names, parse_names, parse_rules, parse_space
 from rheostat.questions.settings.front import FrontAnswer, SettingsAnswer, chosen
 
-DRAWS = 200
 MOST_BATCHES = 32
 
 
@@ -64,7 +59,8 @@ def step_front(
         raise DataError(str(source), ["fits on none of these devices at none of these batches"])
     names = parse_names(objectives) or ("sample_s", "memory_peak_b")
     minimised = tuple(Objective.of(n) for n in names)
-    front = Front(_settings(room), _outcome(room), minimised, turned=("device", "batch_size"))
+    front = Front(_settings(room), _outcome(room), minimised, turned=("device", "batch_size"),
+                  statistic="median")  # fmt: skip
     return chosen(SettingsAnswer(front=front), parse_rules(rule, limits))
 
 
@@ -88,15 +84,8 @@ def _settings(rows: Sequence[tuple[int, StepForecast]]) -> JobTable:
 
 
 def _outcome(rows: Sequence[tuple[int, StepForecast]]) -> Outcome:
-    """Draws from the forecasts, the same quantiles for all: what is not known is common to them."""
-    from scipy.stats import norm
-
-    z = norm.ppf((np.random.default_rng(0).permutation(DRAWS) + 0.5) / DRAWS)[:, None]
+    """The draws of the forecasts side by side."""
+    step, memory = (np.hstack([f.outcome[name] for _, f in rows])
+                    for name in ("runtime_s", "memory_peak_b"))  # fmt: skip
     batch = np.array([b for b, _ in rows], dtype=float)
-    middle, low, high = np.array([f.runtime_s for _, f in rows]).T
-    spread = np.log(high / low) / (2 * NORMAL_90)
-    step = middle * np.exp(spread * z)
-    memory, least, most = np.array([f.memory_b for _, f in rows]).T
-    wide = np.where(z < 0, memory - least, most - memory) / NORMAL_90
-    return Outcome({"runtime_s": step, "sample_s": step / batch,
-                    "memory_peak_b": np.maximum(memory + wide * z, 1.0)})  # fmt: skip
+    return Outcome({"runtime_s": step, "sample_s": step / batch, "memory_peak_b": memory})
