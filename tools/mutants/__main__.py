@@ -55,7 +55,7 @@ BELOW = {"core": (), "measurement": ("core",), "tradeoff": ("core", "measurement
          "decision": ("core", "measurement", "prediction")}  # fmt: skip
 BELOW |= {"prediction": ("core", "measurement"), "simulation": BELOW["decision"],
           "training": (*BELOW["decision"], "simulation")}  # fmt: skip
-HEAVY = {"training": ("torch", "gymnasium", "safetensors.torch"),
+HEAVY = {"training": ("torch", "torch._dynamo", "gymnasium", "safetensors.torch", "cma"),
          "prediction/iteration_time": ("torch", "torch._dynamo"),
          "measurement/graphs": ("torch.export", "torch._dynamo", "jax")}  # fmt: skip
 """Libraries that take seconds to load, and of which the tests of one part alone have need."""

@@ -235,10 +235,9 @@ def _with_slope(
     unfitted = tree.steep[at] == FLAT
     for k, row in enumerate(bends.shape.T):
         mean = np.bincount(leaf, row, m) / count
-        spread = np.sqrt(np.maximum(np.bincount(leaf, row * row, m) / count - mean * mean, 0.0))
-        pull[k] = np.abs(np.bincount(leaf, slope * (row - mean[leaf]), m)) / np.maximum(
-            spread, 1e-9
-        )
+        off = row - mean[leaf]
+        spread = np.sqrt(np.bincount(leaf, off * off, m) / count)
+        pull[k] = np.abs(np.bincount(leaf, slope * off, m)) / np.maximum(spread, 1e-9)
         pull[k, spread <= 1e-9 * np.abs(mean).max()] = 0.0
         same = tree.slope[at] == bends.of[k]
         pull[k, (same & (unfitted | (tree.scale[at] == bends.scale[k]))).any(axis=1)] = 0.0
