@@ -38,6 +38,8 @@ def test_groups_are_applications_and_their_users_and_the_unseen_have_none():
     alone = coded(LOG.drop("app", "user"))
     assert (alone.by, alone.within, alone.apps) == ((), (), ("",))
     assert alone.rows(LOG).app.tolist() == [0] * 4
+    assert coded(sizes=(), problem=None).rows(LOG).app.tolist() == [1, 1, 2, 0]
+    assert made._code(LOG.select("app"), ("app",), made.apps).tolist() == [1, 1, 2, 0]
     both = coded(by=("user",))
     assert (both.by, both.within) == (("user",), ("user", "app"))
 
