@@ -203,3 +203,64 @@ def test_weights_are_learned_of_rows_less_their_users_means_and_what_requests_ma
         wanted = unlike_turned(hierarchy, coded, away, exponent) * (target == "runtime_s")
         assert spread == pytest.approx(wanted)
     assert own[0][2].any()
+
+
+def test_runs_of_one_problem_are_levelled_by_what_they_ask_for_in_the_mean(monkeypatch):
+    """And what is left of each run by itself tells how they drift, and how unlike they are."""
+    given, left, drifts, placed = [], [], [], []
+    learned, apart = predictor.learn, predictor.unlike_runs
+    levelled, of_problems = predictor.fit_levels, predictor.fit_problem_levels
+
+    def spied(x, *more, **how):
+        given.append(x.copy())
+        return learned(x, *more, **how)
+
+    monkeypatch.setattr(predictor, "learn", spied)
+    monkeypatch.setattr(predictor, "even", lambda flat, problem, cell: flat)
+    monkeypatch.setattr(predictor, "drift", lambda *a: drifts.append(a) or 0.25)
+    monkeypatch.setattr(predictor, "unlike_runs", lambda *a: left.append(a) or apart(*a))
+    monkeypatch.setattr(predictor, "fit_levels", lambda *a: placed.append(a) or levelled(*a))
+    monkeypatch.setattr(predictor, "fit_problem_levels",
+                        lambda *a: placed.append(a) or of_problems(*a))  # fmt: skip
+    monkeypatch.setattr(predictor, "less_neighbours", None)  # of a trial alone
+    rng, n = np.random.default_rng(19), 120
+    script = np.arange(n) // 4
+    nodes = rng.choice([4, 8, 16], n)
+    log = table({"app": ["a"] * n, "user": ["u", "v"] * 60, "script": [f"s{s}" for s in script],
+                 "nodes": nodes, "submit_s": np.arange(n, dtype=float),
+                 "runtime_s": 90 / nodes * rng.lognormal(0, 0.02, n)})  # fmt: skip
+    model = WithinApplication(("nodes",), targets=("runtime_s",), n_draws=4).fit(log)
+    assert model.identification_.by == "repeats"
+    coded, fitted = model.coding_.rows(log.frame), model.fitted_["runtime_s"]
+    cell, problem = coded.cell, coded.problem
+    less_mean = lambda v: v - np.array([v[cell == c].mean(axis=0) for c in range(2)])[cell]  # noqa: E731
+    asked = np.array([coded.request[problem == p].mean(axis=0) for p in problem])
+    effect = coded.effect["runtime_s"]
+    alike = np.concatenate([effect, asked], axis=1)
+    plain = np.concatenate([effect, coded.request], axis=1)
+    assert given[0] == pytest.approx(less_mean(alike))
+    y = np.log(log.numpy("runtime_s")) + coded.log_run[:, 0]
+    point = fitted.weights.weights[:, 0].mean(axis=0)
+    rest, other = less_mean(y - plain @ point), less_mean(y - alike @ point)
+    assert left[0][0] == pytest.approx(rest)
+    assert left[0][1] == pytest.approx(other)
+    assert drifts[0][0] == pytest.approx(rest)
+    assert fitted.drift == 0.25
+    levels, problems = placed
+    assert levels[0] == pytest.approx(plain)
+    assert levels[1] == pytest.approx(y)
+    assert levels[6] == 0.25
+    ran = y - fitted.levels.of(alike, cell, coded.app, point[None])
+    assert problems[0] == pytest.approx(ran)
+    assert problems[1] == pytest.approx(asked)
+    measured = WithinApplication(("nodes",), targets=("runtime_s",), n_draws=4)
+    measured.fit(table(log.frame.drop("submit_s").to_dict()))
+    assert measured.fitted_["runtime_s"].drift == 0.0
+
+
+def test_home_is_what_was_asked_for_unless_that_is_no_amount(tried):
+    frame = pl.DataFrame({"app": ["a0"] * 4, "user": ["u"] * 4, "nodes": [8] * 4,
+                          "nodes_requested": [4, 0, None, 1]})  # fmt: skip
+    assert np.exp(tried._home(frame).log_run[:, 0]) == pytest.approx([4.0, 8.0, 8.0, 1.0])
+    bare = tried._home(frame.drop("nodes_requested"))
+    assert np.exp(bare.log_run[:, 0]) == pytest.approx([8.0] * 4)

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from scipy.stats import norm
 
+from rheostat.prediction.effects import weighed_rows
 from rheostat.prediction.effects.hierarchy import (
     AGAIN,
     ROUNDS,
@@ -23,8 +24,10 @@ from rheostat.prediction.effects.job_noise import job_noise
 from rheostat.prediction.effects.neighbours import beside
 from rheostat.prediction.effects.problem_levels import fit_problem_levels
 from rheostat.prediction.effects.weighed_rows import (
+    even,
     group_means,
     guess_slopes,
+    less_neighbours,
     problem_variances,
     unlike_runs,
     unlike_turned,
@@ -120,6 +123,44 @@ def test_guesses_follow_requests_and_sizes_by_application():
         rows(n, app=app, cell=cell, request=0 * request, size=size, guess=guess), 2
     )
     assert np.isfinite(still).all()
+
+
+def test_what_runs_of_a_problem_share_counts_by_how_little_is_their_own():
+    """Generalised least squares: the mean of k runs is weighed by w / (w + k b)."""
+    rng = np.random.default_rng(21)
+    problem, cell = np.repeat(np.arange(12), 3), np.repeat([0, 1], 18)
+    x = rng.standard_normal((36, 2))
+    y = x @ [1.0, -2.0] + rng.standard_normal(12)[problem] + 0.1 * rng.standard_normal(36)
+    flat = np.column_stack([x, y])
+    rest = y - x @ np.linalg.lstsq(x, y, rcond=None)[0]
+    within, between = problem_variances(rest, problem, cell)
+    assert between > 10 * within
+    kept = np.sqrt(within / (within + 3 * between))
+    means = flat.reshape(12, 3, 3).mean(axis=1)[problem]
+    assert even(flat, problem, cell) == pytest.approx(flat - (1 - kept) * means)
+    single = flat[:4]
+    assert even(single, np.arange(4), np.zeros(4, int)) == pytest.approx(single)
+
+
+def test_a_turned_job_is_taken_less_what_its_neighbours_say_and_weighed_by_that(monkeypatch):
+    """Of the outcome what the setting does is taken off first; requests betray the rest."""
+    weights = np.stack([np.full((3, 3), 1.0), np.full((3, 3), 3.0)])  # 2 in the mean of draws
+    weights[:, -1] = 9.0
+    flat = np.arange(8.0).reshape(2, 4)
+    hierarchy = SimpleNamespace(weights=weights, noise=np.array([0.5, 0.6, 9.0]))
+    jobs = rows(2, app=np.array([0, 1]), cell=np.array([4, 5]), turned=np.array([True, False]))
+    seen = []
+    told = np.array([0.25, 0.0]), np.array([2.0, 1.0])
+    monkeypatch.setattr(weighed_rows, "beside", lambda *given: seen.append(given) or told)
+    own, level = np.array([0.3, 0.0]), np.array([[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]])
+    made = less_neighbours(level, flat, hierarchy, jobs, 1, own)
+    left, betrayed, cell, turned = seen[0]
+    assert left.tolist() == [3.0 - 0.0, 7.0 - 8.0]
+    assert betrayed.tolist() == [2 * (1 + 2), 2 * (5 + 6)]
+    assert (cell.tolist(), turned.tolist()) == ([4, 5], [True, False])
+    surer = np.sqrt(np.array([0.25 / (0.25 / 4 + 0.09), 1.0]))
+    assert made == pytest.approx(np.array([[1, 2, 3, 3.75], [5, 6, 7, 8.0]]) * surer[:, None])
+    assert level[0, 3] == 4.0
 
 
 def test_levels_of_problems_are_of_rows_that_have_one():
