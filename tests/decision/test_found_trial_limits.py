@@ -7,10 +7,13 @@ import polars as pl
 import pytest
 
 from rheostat import table
+from rheostat.decision.trials import found_trial
 from rheostat.decision.trials.found_trial import (
     DRAWN,
     PERMUTATIONS,
     TAKEN,
+    _most,
+    _statistic,
     reasons,
     with_found_trial,
 )
@@ -184,3 +187,39 @@ def test_where_chance_drew_the_test_says_so_in_nine_of_ten_logs():
     user = [f"u{k % 5}" for k in range(300)]
     chances = [judged(user, rng.random(300) < 0.2)[0] for _ in range(12)]
     assert 0.25 < np.mean(chances) < 0.75  # 0.5, within three errors of 1 / sqrt(12 * 12)
+
+
+def test_without_the_setting_or_the_time_of_submission_nothing_is_looked_for():
+    log, _ = moved(400, 100, user=users(400), random=lambda part: part | True)
+    assert "by chance" in with_found_trial(log, "nodes").schema[DRAWN].meaning
+    for less in (log.select(["submit_s", "random", "user", "nodes_alloc"]),
+                 log.select(["nodes", "random", "user", "nodes_alloc"])):  # fmt: skip
+        assert with_found_trial(less, "nodes") is less
+
+
+def test_the_newest_twenty_thousand_jobs_are_tested(monkeypatch):
+    """The one before them is left out, by whom and at what it ran."""
+    seen, n = [], 20_001
+    monkeypatch.setattr(found_trial, "PERMUTATIONS", 2)
+    monkeypatch.setattr(found_trial, "left",
+                        lambda values, s: seen.append(values) or values)  # fmt: skip
+    y, size = np.arange(float(n)), np.arange(n) + 5
+    reasons(table({"submit_s": y, "memory_b": size}), ["memory_b"], y, np.ones(n))
+    moved, turned, rank = seen
+    assert (moved[0], len(moved), len(turned)) == (1.0, 20_000, 20_000)
+    assert rank.tolist() == np.arange(1, n).tolist()
+    seen.clear()
+    reasons(table({"memory_b": size[:7]}), ["memory_b"], y[:7], np.ones(7))
+    assert [len(v) for v in seen] == [7, 7, 7]
+
+
+def test_the_statistic_is_the_spread_of_groups_or_a_correlation_and_has_a_most():
+    """Cauchy and Schwarz: reached where the outcome is the column itself."""
+    groups, y = np.array([0, 0, 1, 2, 2, 2]), np.array([1.0, -3.0, 2.0, 1.0, 1.0, -2.0])
+    assert _statistic(groups, y) == pytest.approx(4 / 2 + 4 / 1 + 0.0)
+    number = np.array([1.0, -1.0, 0.0, 2.0, 0.0, -2.0])
+    assert _statistic(number, -y) == _statistic(number, y) == pytest.approx(1 + 3 + 2 + 4)
+    assert (_most(groups, y), _most(number, y)) == pytest.approx((20.0, np.sqrt(10.0 * 20.0)))
+    own = np.array([4.0, 4.0, -1.0, 2.0, 2.0, 2.0])
+    assert _statistic(groups, own) == pytest.approx(_most(groups, own))
+    assert _statistic(number, 3 * number) == pytest.approx(_most(number, 3 * number))

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rheostat.prediction.effects.effect_coding import fit_coding
+from rheostat.prediction.effects.effect_coding import _asked_for, fit_coding
 from rheostat.prediction.effects.shapes import SHAPES
 
 LOG = pl.DataFrame({
@@ -38,6 +38,8 @@ def test_groups_are_applications_and_their_users_and_the_unseen_have_none():
     alone = coded(LOG.drop("app", "user"))
     assert (alone.by, alone.within, alone.apps) == ((), (), ("",))
     assert alone.rows(LOG).app.tolist() == [0] * 4
+    assert coded(sizes=(), problem=None).rows(LOG).app.tolist() == [1, 1, 2, 0]
+    assert made._code(LOG.select("app"), ("app",), made.apps).tolist() == [1, 1, 2, 0]
     both = coded(by=("user",))
     assert (both.by, both.within) == (("user",), ("user", "app"))
 
@@ -95,3 +97,18 @@ def test_a_knob_of_names_has_no_logarithm():
     assert made.rows(frame).log_run[:, 1].tolist() == [0.0] * 4
     assert made.first_requests.tolist() == [0, 2]
     assert coded(frame, knobs=("clock", "nodes")).first_requests.tolist() == [0, 1]
+
+
+def test_a_request_of_nothing_is_none_of_an_amount_and_a_setting_where_nothing_is_one():
+    """Turbo 0 is off; 0 nodes were never asked for, and names are taken as they stand."""
+    frame = pl.DataFrame({"turbo": [0, 1, 1], "turbo_requested": [1, 0, None],
+                          "nodes": [1, 2, 4], "nodes_requested": [0, -1, 8],
+                          "mode": ["a", "b", "b"], "mode_requested": ["b", None, "a"]})  # fmt: skip
+    assert _asked_for(frame, "turbo").to_list() == [1, 0, 1]
+    assert _asked_for(frame, "nodes").to_list() == [1, 2, 8]
+    assert _asked_for(frame, "mode").to_list() == ["b", "b", "a"]
+    assert _asked_for(frame.drop("mode_requested"), "mode").to_list() == ["a", "b", "b"]
+    named = frame.with_columns(pl.Series("nodes_requested", ["0", "2", None]))
+    assert _asked_for(named, "nodes").to_list() == ["0", "2", "4"]
+    gone = coded().rows(LOG.with_columns(pl.Series("nodes", [None, 2, 4, 8])))
+    assert gone.turned.tolist() == [False, False, True, False]

@@ -100,3 +100,51 @@ def test_run_times_slow_by_contention_coherency_and_what_caches_no_longer_hold(m
         slower = 1 + shared[i] * (n - 1) + np.minimum(talked[i] * n * (n - 1), 4.0)
         assert curves[i] == pytest.approx(
             np.log(slower * (1 - gain[i] * held) / (1 - gain[i] * held[0])))  # fmt: skip
+
+
+def wandering(rng, first, step, ends, grid):
+    """Exponents go straight between seven places, by steps of so much, within their ends."""
+    walk = rng.normal(0, step, (600, 7)).cumsum(axis=1)
+    at = np.clip(rng.uniform(*first, (600, 1)) + walk, *ends)
+    made = np.zeros((600, len(grid)))
+    for i in range(600):
+        exponent = np.interp(grid, np.linspace(grid[0], grid[-1], 7), at[i])
+        made[i, 1:] = np.cumsum((exponent[1:] + exponent[:-1]) / 2 * np.diff(grid))
+    return made
+
+
+def test_half_of_the_curves_are_of_no_law(monkeypatch):
+    monkeypatch.setattr(shapes, "_principal", lambda curves: curves)
+    grid = np.linspace(0.0, np.log(4096), 120)
+    rng = np.random.default_rng(0)
+    for low, high in ((-5, -0.7), (-8, -2.5), (0, 0.6), (0, 1), (0, 5)):
+        rng.uniform(low, high, 600)
+    wanted = wandering(rng, (-0.1, 1.0), 0.22, (-0.35, 1.25), grid)
+    assert speed_up.__wrapped__()[600:] == pytest.approx(wanted)
+
+
+def test_watts_per_node_fall_by_what_is_shared_and_by_waiting(monkeypatch):
+    monkeypatch.setattr(shapes, "_principal", lambda curves: curves)
+    curves, rng = affine.__wrapped__(), np.random.default_rng(0)
+    grid = np.linspace(0.0, np.log(4096), 120)
+    shared, waiting = 10 ** rng.uniform(-2, 0.7, 600), rng.uniform(-0.02, 0.1, 600)
+    for i in range(0, 600, 37):
+        alone = (1 + shared[i] / np.exp(grid)) / (1 + shared[i])
+        assert curves[i] == pytest.approx(np.log(alone) - waiting[i] * grid)
+    wanted = wandering(rng, (-0.3, 0.05), 0.1, (-0.6, 0.1), grid)
+    assert curves[600:] == pytest.approx(wanted)
+
+
+def test_shapes_are_principal_and_weights_over_the_curves_have_a_spread_of_one():
+    rng = np.random.default_rng(3)
+    curves = rng.standard_normal((40, 8)) @ np.diag([9, 8, 7, 6, 5, 4, 0.2, 0.1]) @ (
+        np.linalg.qr(rng.standard_normal((8, 8)))[0])  # fmt: skip
+    _, made, mean = shapes._principal(curves)
+    weights = curves @ np.linalg.pinv(made)
+    assert weights.std(axis=0) == pytest.approx(np.ones(SHAPES))
+    assert weights.mean(axis=0) == pytest.approx(mean)
+    assert (made[:, -1] > 0).all()
+    assert np.abs(weights @ made - curves).max() < 1.0  # all but the two least
+    gram = made @ made.T
+    assert gram == pytest.approx(np.diag(np.diag(gram)), abs=1e-8)
+    assert (np.diff(np.diag(gram)) < 0).all()

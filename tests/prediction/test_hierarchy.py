@@ -119,6 +119,16 @@ def test_the_noise_of_an_application_is_its_own_and_that_of_all():
         np.sqrt(8e-8 / (np.array([*free, 0.0]) + 8)))  # fmt: skip
 
 
+def test_a_column_that_hardly_varies_is_held_by_the_ridge():
+    """A thousandth of one and of the mean square of the columns."""
+    x = np.array([[0.1, 0.0], [-0.1, 0.02], [0.1, -0.02], [-0.1, 0.0], [0.0, 0.1]])
+    y, zero = np.array([1.0, -1.0, 1.2, -0.9, 0.4]), np.zeros(5, dtype=int)
+    gram = x.T @ x
+    slope = np.linalg.solve(gram + 1e-3 * (1 + np.trace(gram) / 2) * np.eye(2), x.T @ y)
+    common = ((y - x @ slope) ** 2).sum() / (5 - 1 - 2)
+    assert _noise(x, y, zero, np.ones(1)) == pytest.approx([common**0.5] * 2)
+
+
 def test_clusters_are_drawn_as_smooth_weights_of_mean_one():
     """The weight of an application is its own times those of its users, by their shares."""
     app, user = np.array([0, 0, 0, 0, 1, 1]), np.array([0, 0, 0, 1, 1, 1])

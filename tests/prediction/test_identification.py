@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from rheostat.prediction.effects.believed import Believed
 from rheostat.prediction.effects.effect_coding import Rows
 from rheostat.prediction.effects.identification import Identification, identify
 
@@ -103,3 +104,40 @@ def test_a_problem_that_ran_at_two_requests_is_a_repeat():
     assert identify(near, made.request, made.size, noise, (), designed=False).repeats == 1
     every = replace(made, problem=np.array([4, 9, 9, 7, 4, 7]))
     assert identify(every, made.request, made.size, noise, (), designed=False).repeats == 3
+
+
+def test_of_several_settings_the_one_that_misleads_most_counts():
+    made, noise = rows()
+    second = 0.1 * made.size + np.random.default_rng(5).standard_normal((400, 1))
+    request = np.concatenate([second, made.request], axis=1)
+    both = replace(made, log_asked=request)
+    y = 0.4 * made.size[:, 0] + 0.3 * noise
+    found = identify(both, request, made.size, y, ("m",), designed=False)
+    rest = made.size[:, 0] - request @ np.linalg.lstsq(request, made.size[:, 0], rcond=None)[0]
+    left = y - request @ np.linalg.lstsq(request, y, rcond=None)[0]
+    slope = rest @ left / (rest @ rest)
+    share = slope**2 * (rest @ rest) / (left @ left)
+    each = slope * np.linalg.lstsq(request, made.size[:, 0], rcond=None)[0] * (1 - share) / share
+    assert abs(each[1]) > 2 * abs(each[0]) > 0
+    assert found.misled == pytest.approx(each[1])
+
+
+@pytest.mark.parametrize(("problems", "by_problem", "by_size", "misled"), [
+    (10, 0.25, 0.9, 0.25), (9, 0.25, 0.9, 0.9), (10, NAN, 0.9, 0.9), (9, 0.25, 0.01, None),
+    (9, 0.25, NAN, None),
+])  # fmt: skip
+def test_what_the_records_leave_open_bounds_the_error(problems, by_problem, by_size, misled):
+    """That of problems from ten on; else the larger one of the size's two bounds, with its sign."""
+    made, noise = rows()
+    n = 2 * problems
+    problem = np.where(np.arange(400) < n, np.arange(400) // 2, np.arange(400))
+    made = replace(made, problem=problem)
+    y = -0.4 * made.size[:, 0] - 0.7 * made.request[:, 0] + 0.3 * noise
+    alone = identify(made, made.request, made.size, y, ("m",), designed=False)
+    assert -0.5 < alone.misled < -0.05
+    believed = Believed(made, by_problem, by_size, np.zeros(2), ("said",))
+    found = identify(made, made.request, made.size, y, ("m",), designed=False, believed=believed)
+    assert (found.repeats, found.doubts, alone.doubts) == (problems, ("said",), ())
+    wanted = alone.misled if misled is None else misled
+    sign = 1 if by_problem == misled else np.sign(wanted) if misled is None else -1
+    assert found.misled == pytest.approx(sign * abs(wanted))

@@ -57,6 +57,7 @@ BELOW |= {"prediction": ("core", "measurement"), "simulation": BELOW["decision"]
           "training": (*BELOW["decision"], "simulation")}  # fmt: skip
 HEAVY = {"training": ("torch", "torch._dynamo", "gymnasium", "safetensors.torch", "cma"),
          "prediction/iteration_time": ("torch", "torch._dynamo"),
+         "prediction/step_cost": ("torch", "torch._dynamo"),
          "measurement/graphs": ("torch.export", "torch._dynamo", "jax")}  # fmt: skip
 """Libraries that take seconds to load, and of which the tests of one part alone have need."""
 console = Console(stderr=True)

@@ -179,7 +179,7 @@ def reasons(
     The largest of all statistics, each in its standard deviations under permutations of ``y``
     within strata, is compared with the largest of each permutation.
     """
-    newest = slice(max(len(y) - MOST_ROWS, 0), None)
+    newest = slice(-MOST_ROWS, None)
     s = np.unique(asked[newest], return_inverse=True)[1].astype(np.int64)
     outcomes = [left(v[newest], s) for v in (y, (y != 0).astype(float))]
     tests = [_column(log.frame[c][newest], s) for c in columns]
@@ -218,7 +218,7 @@ def _column(values: pl.Series, s: Codes) -> Codes | Array:
 def _statistic(column: Codes | Array, y: Array) -> float:
     """Spread of the groups' means, weighed by their sizes; size of the correlation of numbers."""
     if column.dtype.kind == "i":
-        return float((np.bincount(column, y) ** 2 / np.maximum(np.bincount(column), 1)).sum())
+        return float((np.bincount(column, y) ** 2 / np.bincount(column)).sum())
     return abs(float(column @ y))
 
 

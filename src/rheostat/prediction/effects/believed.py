@@ -49,9 +49,9 @@ def moved_by_chance(rows: Rows, names: tuple[str, ...]) -> tuple[str, ...]:
     """Columns among sizes and guesses, called ``names``, that the drawn setting changes."""
     if rows.turned.sum() < FEWEST_TURNED:
         return ()
-    turned, asked = (rows.log_run - rows.log_asked)[:, 0], rows.log_asked[:, 0]
+    ran, asked = rows.log_run[:, 0], rows.log_asked[:, 0]
     columns = np.concatenate([rows.size, rows.guess], axis=1).T
-    moves = (doubts.moves_with_chance(c, turned, asked, rows.cell) for c in columns)
+    moves = (doubts.moves_with_chance(c, ran, asked, rows.cell) for c in columns)
     return tuple(n for n, m in zip(names, moves, strict=True) if m)
 
 
@@ -75,7 +75,7 @@ def examine(
 def _problems(rows: Rows, y: Array, record: str) -> tuple[Rows, float, list[str]]:
     """Rows whose problems are believed, the error they leave open, and what is said.
 
-    A user's application is judged by itself where it has enough runs, else by what most are.
+    A user's application with enough runs is judged by itself; where most are wrong, all are.
     """
     u = ~rows.turned
     asked, same = rows.log_asked[:, 0], _same(rows.problem, rows.log_asked)
@@ -89,7 +89,7 @@ def _problems(rows: Rows, y: Array, record: str) -> tuple[Rows, float, list[str]
         wrong.append(left > TOO_FAR and spread > doubts.MOST_NOISE)
     weight = np.bincount(np.searchsorted(cells, rows.cell[u])) * np.array(known)
     mostly = bool(weight @ wrong > 0.5 * weight.sum()) if weight.any() else bool(np.any(wrong))
-    bad = np.isin(rows.cell, cells[np.where(known, wrong, mostly) | mostly])
+    bad = np.isin(rows.cell, cells[np.array(known) & wrong | mostly])
     if not bad.any():
         return rows, _open(y[u], asked[u], rows.problem[u], same[u], noise), []
     alone = np.arange(len(y)) - len(y)
@@ -115,9 +115,9 @@ def exponent_by_chance(rows: Rows, y: Array) -> Slope | None:
     """Exponent of ``y`` in the setting that ran, of jobs that chance turned; None if too few."""
     if rows.turned.sum() < FEWEST_TURNED:
         return None
-    asked, turned = rows.log_asked[:, 0], (rows.log_run - rows.log_asked)[:, 0]
+    ran, asked = rows.log_run[:, 0], rows.log_asked[:, 0]
     given = np.column_stack([asked, asked**2, rows.size])
-    return doubts.within_slope(turned, y, rows.cell, np.arange(len(y)), given)
+    return doubts.within_slope(ran, y, rows.cell, np.arange(len(y)), given)
 
 
 def contradiction(change: Array, turned: Array, by_chance: Slope) -> str:

@@ -153,8 +153,11 @@ def placebo(rest: Array, asked: Array, group: Ints, app: Ints, apps: int) -> Arr
     return slopes
 
 
-def moves_with_chance(column: Array, turned: Array, asked: Array, cell: Ints) -> bool:
-    """Whether a column (n,) differs with the setting that chance drew, at equal requests."""
+def moves_with_chance(column: Array, ran: Array, asked: Array, cell: Ints) -> bool:
+    """Whether a column (n,) differs with the setting that chance drew, at equal requests.
+
+    ``ran`` and ``asked`` (n,) are logarithms.
+    """
     given = np.column_stack([asked, asked**2])
-    slope = within_slope(turned, column, cell, np.arange(len(cell)), given)
+    slope = within_slope(ran, column, cell, np.arange(len(cell)), given)
     return slope is not None and slope.differs(Slope(0.0, 0.0))

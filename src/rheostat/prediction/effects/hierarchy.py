@@ -169,7 +169,7 @@ def _noise(x: Array, y: Array, app: Ints, lost: Array) -> Array:
     weights = np.linalg.solve(gram + ridge[:, None, None] * np.eye(q), cross[..., None])[..., 0]
     rest = np.bincount(app, (y - np.einsum("nq,nq->n", x, weights[app])) ** 2, minlength=size)
     free = np.maximum(np.bincount(app, minlength=size) - lost - q, 0.0)
-    common = rest[free > 0].sum() / max(free.sum(), 1.0) if free.any() else float(np.var(y))
+    common = rest[free > 0].sum() / free.sum() if free.any() else float(np.var(y))
     common = max(common, 1e-8)
     own = (np.where(free > 0, rest, 0.0) + NOISE_WORTH * common) / (free + NOISE_WORTH)
     return np.asarray(np.sqrt(np.append(own, common)))

@@ -96,13 +96,13 @@ class Identification:
 
         ``first`` is True at the slope of each knob, False at its bends.
         """
-        bend = np.where(first, 1.0, 0.5)
+        bend, none = np.where(first, 1.0, 0.5), np.zeros(len(first))
         if self.by == "design":
-            return 0 * bend, 1e-3 * bend, 1e-3 * bend
+            return none, 1e-3 * bend, 1e-3 * bend
         if self.by != "size":
-            return 0 * bend, UNKNOWN * bend, PLAIN_SPREAD * bend
+            return none, UNKNOWN * bend, PLAIN_SPREAD * bend
         if quantity != "runtime_s":
-            return 0 * bend, POWER_DRIFT * bend, POWER_DRIFT * bend
+            return none, POWER_DRIFT * bend, POWER_DRIFT * bend
         half = np.where(first, self.misled, 0.0) / 2
         sd = max(float(np.abs(half).max()), LEAST_DRIFT)
         return half, sd * bend, sd * bend

@@ -101,14 +101,11 @@ def drift(rest: Array, cell: Ints) -> float:
     mean = _means(rest[:, None], half_of, 2 * len(count)).reshape(-1, 2)
     inside = rest - mean.reshape(-1)[half_of]
     known = (size >= FEWEST).all(axis=1)
-    if not known.any():
-        return 0.0
-    free = np.maximum(size - 1, 1).sum(axis=1)
-    within = np.bincount(cell, inside**2) / free
-    gap = (mean[:, 0] - mean[:, 1]) ** 2
-    chance = within * (1 / np.maximum(size, 1)).sum(axis=1)
-    between = np.maximum((gap - chance)[known].sum(), 0.0) / 2
-    total = between + within[known].sum()
+    size, mean = size[known], mean[known]
+    within = np.bincount(cell, inside**2)[known] / (size - 1).sum(axis=1)
+    chance = within * (1 / size).sum(axis=1)
+    between = np.maximum(((mean[:, 0] - mean[:, 1]) ** 2 - chance).sum(), 0.0) / 2
+    total = between + within.sum()
     return float(np.clip(between / total, 0.0, 0.9)) if total > 0 else 0.0
 
 
