@@ -8,8 +8,9 @@ the time of the OpenMP written by hand over that of the search's, at 2 threads, 
 search is faster (identical machine code: 1).  `cuda->openmp`: the same from the program in CUDA,
 where there is one, by rule; not with --quick.  `serial->serial`: a search from the naive version,
 where there is one; ``energy_reduction`` is the share of the original's energy that the variant
-saves, which is energy-reduction@1 of a search that gives one answer.  A task without an accepted
-variant has verified false, no ratio and an energy reduction of 0.
+saves, which is energy-reduction@1 of a search that gives one answer, and ``energy_by_flags`` and
+``energy_by_rewriting`` are its parts.  A task without an accepted variant has verified false, no
+ratio and an energy reduction of 0.
 
 A model translates as LASSI does and refactors as LASSI-EE does, in one chain, without context and
 description before; `model+search` has the variants of both.  Rates of what was verified have Wilson
@@ -36,6 +37,7 @@ from rich.console import Console
 from rich.table import Table
 from scipy.stats import binomtest
 
+from rheostat.explanation.programs.flags_apart import saved_by
 from rheostat.measurement.code.case import RungOptions
 from rheostat.measurement.code.kernel_suite import SuiteKernel, suite_kernels
 from rheostat.measurement.code.paired_times import in_turns, paired_times
@@ -54,7 +56,8 @@ from rheostat.recipes.lassi_ee import LassiEnergyOptions, lassi_ee_steps
 from rheostat.tradeoff.variants.variant import Steps
 
 KEYS = ("task", "direction", "proposer", "seed", "verified", "corrections", "ratio",
-        "energy_reduction", "energy_kind", "seconds", "tokens")  # fmt: skip
+        "energy_reduction", "energy_by_flags", "energy_by_rewriting", "energy_kind", "seconds",
+        "tokens")  # fmt: skip
 PROPOSERS = ("search", "model", "model+search")
 THREADS = 2
 NO_SLOWER = 0.9
@@ -192,6 +195,7 @@ def searched(
             options=options,
             seed=seed,
             translates=bool(to) and program.language == "cuda",
+            about={"objective": goal},
         )
         result = search_code(program, partial(chain.steps, program, to, goal), folder, settings)
         rows = result.rows  # read before the folder is gone
@@ -238,12 +242,14 @@ def row(
     first = verdicts.index("accepted") if "accepted" in verdicts else len(verdicts)
     if chain.proposer == "model":
         first = max(first, chain.talk.corrections)
-    energy = 1.0 if best is None else relative(best, "energy_j")
+    nothing = {"flags": 0.0, "rewriting": 0.0}
+    saved = nothing if best is None else saved_by(rows, best, "energy_j")
     if chain.recorded is not None:
         seconds += chain.recorded.seconds - chain.recorded.asked_s  # as if nothing were replayed
     values = (
         kernel.name, direction, chain.proposer, seed, best is not None, first, _number(ratio),
-        _number(1.0 - energy), "not measured" if best is None else best["figures"]["energy_kind"],
+        _number(sum(saved.values())), _number(saved["flags"]), _number(saved["rewriting"]),
+        "not measured" if best is None else best["figures"]["energy_kind"],
         round(seconds, 2), 0 if chain.recorded is None else chain.recorded.tokens,
     )  # fmt: skip
     return dict(zip(KEYS, values, strict=True))
@@ -315,8 +321,12 @@ def show(rows: list[dict[str, Any]], rates: list[dict[str, Any]]) -> None:
             good = [r for r in some if r["verified"] and (r["ratio"] or 0) >= NO_SLOWER]
             said += f", {len(good)} of them no more than 10 % slower than by hand"
         else:
-            mean = np.mean([r["energy_reduction"] or 0.0 for r in some])
-            said += f", energy-reduction@1 {100 * mean:.1f} % (modelled)"
+            whole, flags, rewriting = (
+                100 * np.mean([r[k] or 0.0 for r in some])
+                for k in ("energy_reduction", "energy_by_flags", "energy_by_rewriting")
+            )
+            said += (f", energy-reduction@1 {whole:.1f} % (modelled), {flags:.1f} by flags alone, "
+                     f"{rewriting:.1f} by rewriting")  # fmt: skip
         print(said)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import json
 import shutil
@@ -49,8 +50,11 @@ def source(tmp_path):
 
 @pytest.fixture
 def threads_halve(monkeypatch):
-    """Programs with OpenMP take half the time of those without, whatever the load."""
+    """Programs with OpenMP take half the time of those without; compilers share no loops."""
     from rheostat.measurement.code import rungs_measure
+
+    searching = importlib.import_module("rheostat.questions.code.search")
+    monkeypatch.setattr(searching, "shared_by_compilers", lambda program, threads: [])
 
     def seconds(first, second, pairs):
         times = [0.5 if "omp parallel" in run.args[0].program.text else 1.0
@@ -84,6 +88,62 @@ def test_a_variant_that_is_not_faster_is_nothing_to_take(
     assert "of its time (no significant change)" in said.err
     assert not (tmp_path / "o.c").exists()
     assert "it may be used" not in (tmp_path / "h.html").read_text()
+
+
+@pytest.mark.slow
+def test_what_a_compiler_shares_faster_than_a_rewriting_is_taken(
+    source, capsys, tmp_path, monkeypatch, threads_halve
+) -> None:
+    """No line changes, what no checker sees of it is skipped, and the budget is for the search."""
+    from rheostat.measurement.code import rungs_measure
+    from rheostat.tradeoff.variants.compilers import shared_by_compilers
+
+    searching = importlib.import_module("rheostat.questions.code.search")
+
+    def seconds(first, second, pairs):
+        def one(run) -> float:
+            program = run.args[0].program
+            shared = any("parallelize" in f for f in program.flags)
+            return 0.2 if shared else 0.5 if "omp parallel" in program.text else 1.0
+
+        return tuple(np.full(pairs, one(run)) for run in (first, second))
+
+    monkeypatch.setattr(rungs_measure, "in_turns", seconds)
+    monkeypatch.setattr(
+        searching,
+        "shared_by_compilers",
+        lambda program, threads: shared_by_compilers(program, threads)[:1],
+    )
+    call = ["code", "search", str(source), "--to", "openmp", "--budget", "1", *TIMED]
+    call += ["--folder", str(tmp_path / "f")]
+    assert run([*call, "-o", str(tmp_path / "o.c"), "--json"]) == 0
+    given = json.loads(capsys.readouterr().out)
+    assert [v["proposer"] for v in given["variants"]] == ["gcc", "search"]
+    assert given["best"]["flags"].endswith("-ftree-parallelize-loops=2")
+    assert given["text"] == SOURCE == (tmp_path / "o.c").read_text()
+    assert given["apart"]["saved_by"] == {"flags": pytest.approx(0.8), "rewriting": 0.0}
+    assert run([*call, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["variants"] == given["variants"]
+    assert run([*call, "--require", "output,races", "--folder", str(tmp_path / "g")]) == 3
+
+
+def test_what_is_rewritten_and_built_otherwise_is_also_run_with_its_flags_alone(tmp_path) -> None:
+    from rheostat.measurement.code.program import Program
+    from rheostat.measurement.code.sandbox import sandbox
+    from rheostat.questions.code.code_search import SearchSettings, search_code
+    from rheostat.tradeoff.variants.variant import Variant, only
+
+    other = SOURCE.replace("0.5 * i", "i * 0.5")
+    both = Variant(other, "search", "x", ("-O3",), "serial")
+    settings = SearchSettings(budget=1, rungs=("compile", "output"), seed=1,
+                              confined_by=sandbox("none", image="/"))  # fmt: skip
+    again = [
+        search_code(Program({"sum.c": SOURCE}), lambda store: [only(both)], tmp_path, settings)
+        for _ in range(2)
+    ]
+    for result in again:
+        assert [r["changed"] for r in result.rows] == ["text and flags", "flags"]
+        assert [r["flags"] for r in result.rows] == ["-O3", "-O3"]
 
 
 def test_who_leaves_the_measurement_out_gets_the_first_that_is_accepted(source, capsys) -> None:

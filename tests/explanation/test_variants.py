@@ -12,7 +12,7 @@ FIGURES = {"runtime_s": 1.0, "original_runtime_s": 2.0, "energy_j": 6.0, "origin
            "memory_byte": math.nan, "original_memory_byte": math.nan,
            "energy_kind": "modelled"}  # fmt: skip
 ROW = {"variant": "a", "proposer": "search", "change": "x", "flags": "-O2", "verdict": "accepted",
-       "rejected_by": None, "diff_lines": 1.0, "figures": FIGURES}  # fmt: skip
+       "rejected_by": None, "diff_lines": 1.0, "changed": "text", "figures": FIGURES}  # fmt: skip
 
 
 def words(cost, **figures) -> str:

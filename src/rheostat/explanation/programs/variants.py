@@ -11,6 +11,13 @@ import numpy as np
 
 from rheostat.core.dominance import non_dominated
 from rheostat.core.report import Chart, Grid, Report, Section
+from rheostat.explanation.programs.flags_apart import (
+    apart_facts,
+    apart_section,
+    ratio,
+    said_of,
+)
+from rheostat.measurement.code.toolchain import family_of
 
 Row = Mapping[str, Any]
 NO_FIGURE = math.nan
@@ -25,29 +32,6 @@ FRONT_WORDS = (
     "Time, energy and memory are shares of the original's. On the front is what no other variant "
     "beats in these and in lines changed at once; each may be preferred."
 )
-
-
-def ratio(row: Row, objective: str) -> float:
-    """A figure of a variant over the original's: of runs in turns, where there are such.
-
-    Parameters
-    ----------
-    row : mapping
-        A row of a code search.
-    objective : str
-        As runtime_s.
-
-    Returns
-    -------
-    float
-        NaN where either was not measured.
-    """
-    figures = row["figures"]
-    paired = figures.get(f"{objective.rpartition('_')[0]}_ratio", NO_FIGURE)
-    if math.isfinite(paired):
-        return float(paired)
-    before = figures[f"original_{objective}"]
-    return float(figures[objective] / before) if before else NO_FIGURE
 
 
 def on_front(rows: Sequence[Row]) -> list[bool]:
@@ -94,7 +78,7 @@ def variant_grid(rows: Sequence[Row], chosen: str = "") -> Grid:
              "memory", "lines changed", "front")  # fmt: skip
     lines = tuple(
         (
-            r["variant"], r["proposer"], r["change"], f"cc {_built_with(r)}", _said(r),
+            r["variant"], r["proposer"], r["change"], _built_with(r, "cc"), said_of(r),
             *(ratio(r, o) for o in RATIOS[:2]), r["figures"]["energy_kind"], ratio(r, RATIOS[2]),
             int(r["diff_lines"]), "yes" if front else "",
         )
@@ -104,14 +88,11 @@ def variant_grid(rows: Sequence[Row], chosen: str = "") -> Grid:
     return Grid(heads, lines, marked=place)
 
 
-def _built_with(row: Row) -> str:
-    """Flags of the compiler, with the one that OpenMP needs."""
+def _built_with(row: Row, compiler: str = "") -> str:
+    """Flags of the compiler, with the one that OpenMP needs; its name where only one knows them."""
     openmp = ("-fopenmp",) if row.get("language") in ("openmp", "target") else ()
-    return " ".join(filter(None, (row["flags"], *openmp))) or "no flags"
-
-
-def _said(row: Row) -> str:
-    return f"rejected by {row['rejected_by']}" if row["rejected_by"] else str(row["verdict"])
+    name = family_of(row["flags"].split(" ")) or compiler
+    return " ".join(filter(None, (name, row["flags"], *openmp))) or "no flags"
 
 
 def search_report(
@@ -160,6 +141,7 @@ def search_report(
         Section("result", tuple(said)),
         *([_difference(chosen, diffs[chosen], "taken")] if diffs.get(chosen) else []),
         *([_evidence(verdict)] if verdict else []),
+        apart_section(rows, best, objective),
         front,
         *(_difference(name, diff, "on the front") for name, diff in diffs.items()
           if diff and name != chosen),
@@ -168,7 +150,12 @@ def search_report(
         *([_signature(chosen)] if best else []),
     ]  # fmt: skip
     listed = [dict(r) | {"on_front": f} for r, f in zip(rows, on_front(rows), strict=True)]
-    facts = {"variants": listed, "best": None if best is None else dict(best), "cost": dict(cost)}
+    facts = {
+        "variants": listed,
+        "best": None if best is None else dict(best),
+        "cost": dict(cost),
+        "apart": apart_facts(rows, best, objective),
+    }
     return Report(f"Variants of {name}" if name else "", sections, facts)
 
 
@@ -205,6 +192,8 @@ def _best_words(best: Row) -> str:
     time, energy, figures = ratio(best, "runtime_s"), ratio(best, "energy_j"), best["figures"]
     parts = [f"Taken: {best['variant']} ({best['change'] or 'no change'}), built with "
              f"{_built_with(best)}"]  # fmt: skip
+    if not best["diff_lines"]:
+        parts.append("no line changed")
     if math.isfinite(time):
         low, high = (figures.get(f"runtime_ratio_{x}", NO_FIGURE) for x in ("low", "high"))
         interval = f" [{low:.3g}, {high:.3g}]" if math.isfinite(low) else ""

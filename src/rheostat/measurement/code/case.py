@@ -22,6 +22,7 @@ from rheostat.measurement.code.toolchain import (
     NVCC,
     BuildKind,
     compiler_absent,
+    family_of,
 )
 from rheostat.measurement.code.verdict import (
     FAILED,
@@ -204,7 +205,14 @@ class Case:
         """How the candidate is built for output and time: by the original's compiler if it can."""
         if self.candidate.language == "cuda" and self.bench.gpu:
             return NVCC
-        return CLANG if self.reference.family == "clang" else GCC
+        family = family_of(self.candidate.flags) or self.reference.family
+        return CLANG if family == "clang" else GCC
+
+    @property
+    def shared_by_compiler(self) -> bool:
+        """Whether only flags, which one compiler knows, tell the candidate from the original."""
+        own = family_of(self.candidate.flags)
+        return bool(own) and self.candidate.files == self.original.files
 
     @property
     def built(self) -> Built:

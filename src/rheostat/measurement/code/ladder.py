@@ -41,6 +41,11 @@ LADDER: dict[str, Rung] = {
     "time": rungs_measure.time,
     "energy": rungs_measure.energy,
 }
+OF_THE_TEXT = ("parse", "calls", "sanitizers", "races", "mapping", "work")
+"""Rungs that look at what is written, or build it without what a compiler makes of loops."""
+BY_COMPILER = (
+    "the text is the original's; what the compiler makes of it shows in output and threads"
+)
 Progress = Callable[[str, Evidence | None], None]
 NO_INPUT = (
     "the original takes no input: an output that was written into the candidate cannot be told "
@@ -95,6 +100,8 @@ class Verifier:
                 evidence.append(Evidence(name, SKIPPED, "not asked for"))
             elif not all_rungs and any(e.state == FAILED for e in evidence):
                 evidence.append(Evidence(name, SKIPPED, "a rung below failed"))
+            elif case.shared_by_compiler and name in OF_THE_TEXT:
+                evidence.append(Evidence(name, SKIPPED, BY_COMPILER))
             else:
                 evidence.append(_timed(name, rung, case, progress))
         kept = (reference.original.text, rungs_static.EMPTY, rungs_run.PROBE, PARENT.text)

@@ -61,8 +61,11 @@ def unreached(case: Case) -> list[Finding]:
     Returns
     -------
     list of Finding
-        Empty also where inputs have no ranges, or a build of its own lets nothing be marked.
+        Empty also where inputs have no ranges, a build of its own lets nothing be marked, or the
+        text is the original's.
     """
+    if case.shared_by_compiler:
+        return []
     made = _marked(case, case.candidate) if case.original.inputs.ranges else None
     left = Left()
     for left in _stages(case, case.candidate, made, case.own_edges):

@@ -31,7 +31,7 @@ from rheostat.measurement.code.compare_output import (
 from rheostat.measurement.code.diagnostics import compiler_findings, not_on_host
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.program_inputs import ProgramInput, powers_of_two
-from rheostat.measurement.code.toolchain import compiler_absent
+from rheostat.measurement.code.toolchain import compiler_absent, family_of
 from rheostat.measurement.code.work_counts import WorkCounts, count_work
 from rheostat.measurement.code.workbench import Built, Workbench, roomy
 
@@ -132,9 +132,14 @@ class Reference:
 
     @property
     def family(self) -> str:
-        """The compiler of the original and of every figure: gcc, or clang where there is none."""
+        """The compiler of the original and of every figure.
+
+        The one that its flags need, else gcc, or clang where there is none.
+        """
         if self.original.language == "cuda" and self.bench.gpu:
             return "nvcc"
+        if only := family_of(self.original.flags):
+            return only
         return "clang" if compiler_absent(self.original, "gcc") else "gcc"
 
     @property

@@ -150,13 +150,14 @@ def threads(case: Case) -> Evidence:
     """The same output with each number of threads."""
     if case.on_host:
         return _orders(case)
-    if not case.is_parallel:
+    if not (case.is_parallel or case.shared_by_compiler):
         return case.skipped("threads", f"{case.candidate.language} code makes no OpenMP threads")
     counts = [*(t for t in case.options.threads if t > 1), case.drawn_threads]
     largest, small = case.reference.expected[0], case.reference.small[-1]
     own = ((e, counts[:1]) for e in case.own_edges)
     few = ((e, (FEW_THREADS,)) for e in case.reference.edges if e.cpu_s < QUICK_S)
     many = ALL_THREADS if by_number(case) else MANY_THREADS
+    many = () if case.shared_by_compiler else many
     every = ((largest, counts), (small, counts), (_large_and_quick(case), many), *own, *few)
     for expected, numbers in every:
         for count in numbers:

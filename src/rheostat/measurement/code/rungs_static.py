@@ -111,8 +111,10 @@ def compile_(case: Case) -> Evidence:
     """Every compiler that is here and builds the original, or its language, has to build it."""
     if case.candidate.language == "cuda":
         return _nvcc(case)
-    kinds = [k for k in (GCC, CLANG) if not toolchain.compiler_absent(case.candidate, k.family)]
-    case.need("" if kinds else toolchain.compiler_absent(case.candidate, "gcc"))
+    only = toolchain.family_of(case.candidate.flags)
+    kinds = [k for k in (GCC, CLANG) if only in ("", k.family)
+             and not toolchain.compiler_absent(case.candidate, k.family)]  # fmt: skip
+    case.need("" if kinds else toolchain.compiler_absent(case.candidate, only or "gcc"))
     warnings: list[Finding] = []
     for kind in kinds:
         made = case.bench.build(case.candidate, kind)
@@ -123,7 +125,7 @@ def compile_(case: Case) -> Evidence:
         return case.failed("compile", [case.finding("compile", f"{WITHOUT_FLAGS}; the original's "
                                                     "does")])  # fmt: skip
     built = ", ".join(k.name for k in kinds)
-    lone = "" if len(kinds) > 1 else toolchain.compiler_absent(
+    lone = "" if only or len(kinds) > 1 else toolchain.compiler_absent(
         case.candidate, "clang" if kinds == [GCC] else "gcc")  # fmt: skip
     return case.passed("compile", f"{built}; {lone}" if lone else built)
 

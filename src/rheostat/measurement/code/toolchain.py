@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import shutil
+import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -127,6 +128,47 @@ def sanitizer_options(options: str) -> str:
     return f"{options}:external_symbolizer_path={path}" if path else options
 
 
+POLLY = ("-mllvm", "-polly", "-mllvm", "-polly-parallel", "-lgomp")
+"""What makes clang share loops among threads; their number is OpenMP's, by the environment."""
+ONE_FAMILY = {"-mllvm": "clang", "-ftree-parallelize-loops": "gcc"}
+"""Flags that only one family of compilers knows."""
+
+
+def family_of(flags: Sequence[str]) -> str:
+    """The family of compilers that alone knows such flags; empty where both do.
+
+    >>> family_of(("-O2", "-ftree-parallelize-loops=4")), family_of(POLLY), family_of(("-O2",))
+    ('gcc', 'clang', '')
+    """
+    return next((ONE_FAMILY[n] for f in flags if (n := f.partition("=")[0]) in ONE_FAMILY), "")
+
+
+def known_to(family: str, flags: Sequence[str]) -> list[str]:
+    """Flags without those that only another family of compilers knows.
+
+    >>> known_to("gcc", ("-O2", *POLLY)), known_to("clang", ("-ftree-parallelize-loops=2", "-g"))
+    (['-O2', '-lgomp'], ['-g'])
+    """
+    kept, values = [], iter(flags)
+    for flag in values:
+        if ONE_FAMILY.get(flag.partition("=")[0], family) == family:
+            kept.append(flag)
+        elif flag == "-mllvm":
+            next(values, None)
+    return kept
+
+
+@cache
+def polly_absent() -> str:
+    """Why clang cannot share loops among threads by Polly; empty if it can."""
+    missing = absent("clang")
+    if missing:
+        return missing
+    command = [tool("clang"), *POLLY[:-1], "-x", "c", "-fsyntax-only", os.devnull]
+    made = subprocess.run(command, capture_output=True, check=False)
+    return "" if made.returncode == 0 else "this clang was built without Polly"
+
+
 @dataclass(frozen=True)
 class BuildKind:
     """One way to build a program: the compiler's family, flags, and flags that are taken away.
@@ -189,7 +231,7 @@ def compiler_absent(program: Program, family: str) -> str:
 
 def compile_flags(program: Program, kind: BuildKind) -> list[str]:
     """All flags but the sources and libraries."""
-    own = [f for f in program.flags if not f.startswith("-l")]
+    own = [f for f in known_to(kind.family, program.flags) if not f.startswith("-l")]
     if kind.optimise:
         own = [f for f in own if not f.startswith(("-O", "-march", "-mtune", "-ffast"))]
         own.append(kind.optimise)

@@ -7,11 +7,10 @@ text of every variant and its evidence, so that a killed search goes on and pays
 
 from __future__ import annotations
 
-import json
 import math
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,16 +20,17 @@ import numpy as np
 from rheostat.core.front import Front
 from rheostat.core.jobs import JobTable, Note
 from rheostat.core.outcome import Outcome
-from rheostat.core.storage.files import read_json, replace_file, text_digest
+from rheostat.core.storage.files import text_digest
 from rheostat.errors import DataError
+from rheostat.explanation.programs.flags_apart import BOTH, FLAGS, TEXT, flags_only
 from rheostat.explanation.programs.source_diff import unified_diff
 from rheostat.measurement.code.case import RungOptions
 from rheostat.measurement.code.compare_output import Tolerance
 from rheostat.measurement.code.ladder import Verifier, verifier
-from rheostat.measurement.code.modelled_energy import EnergyModel
 from rheostat.measurement.code.program import Program, language_of
 from rheostat.measurement.code.sandbox import Sandbox
 from rheostat.measurement.code.verdict import RUNGS, Verdict
+from rheostat.questions.code.search_cost import SearchCost
 from rheostat.questions.code.variant_store import VariantStore, figures_of, gains, relative
 from rheostat.tradeoff.search import search
 from rheostat.tradeoff.variants.from_cuda import TARGETS, from_cuda
@@ -41,6 +41,7 @@ from rheostat.tradeoff.variants.variant import (
     OBJECTIVES,
     Steps,
     StepwiseProposer,
+    Variant,
     diff_lines,
     only,
 )
@@ -83,10 +84,16 @@ class CodeSearch:
         for i, row in enumerate(self.front.alternatives.frame.rows(named=True)):
             facts = self.store.verdict(row["variant"]) or {"verdict": "lost", "rungs": []}
             figures = figures_of(facts)
+            lines = float(self.front.mean("diff_lines")[i])
             rows.append({**row, "verdict": facts["verdict"], "figures": figures,
-                         "rejected_by": facts.get("rejected_by"),
-                         "diff_lines": float(self.front.mean("diff_lines")[i])})  # fmt: skip
+                         "rejected_by": facts.get("rejected_by"), "diff_lines": lines,
+                         "changed": self._changed(row, lines)})  # fmt: skip
         return rows
+
+    def _changed(self, row: dict[str, Any], lines: float) -> str:
+        """What tells a variant from the original: flags, text, both, or nothing."""
+        flags = row["flags"] != " ".join(self.original.flags)
+        return BOTH if flags and lines else FLAGS if flags else TEXT if lines else ""
 
     @property
     def accepted(self) -> list[dict[str, Any]]:
@@ -106,6 +113,18 @@ class CodeSearch:
             if best is None or _is_less(row, best, objective):
                 best = row
         return best
+
+    def flags_alone(self, objective: str) -> Variant | None:
+        """The original with the flags of the best, where both were changed and that was not run.
+
+        Only so can be said what flags do and what the rewriting does.
+        """
+        rows, best = self.rows, self.best(objective)
+        if best is None or best["changed"] != BOTH or flags_only(rows, best) is not None:
+            return None
+        flags = tuple(best["flags"].split(" "))
+        return Variant(self.original.files[self.original.sources[0]], best["proposer"],
+                       "its flags alone", flags, self.original.language)  # fmt: skip
 
     def text(self, identity: str) -> str:
         """The source of a variant."""
@@ -176,8 +195,12 @@ def search_code(
     folder: str | Path,
     settings: SearchSettings | None = None,
     progress: Callable[[int, int], None] | bool = False,
+    *,
+    beside: Sequence[Variant] = (),
 ) -> CodeSearch:
     """Search variants of a program; each is verified, and only what is accepted counts.
+
+    What was rewritten and built with other flags is split: its flags alone are run, too.
 
     Parameters
     ----------
@@ -191,6 +214,8 @@ def search_code(
         Budget, rungs, seed.
     progress : bool or callable
         As in `search`.
+    beside : sequence of Variant
+        Run first, and not counted by the budget: what compilers make of the original.
 
     Returns
     -------
@@ -205,31 +230,40 @@ def search_code(
         in_time = time.perf_counter() < cost.began + how.most_seconds
         return in_time and cost.total()["energy_j"] < how.most_joules
 
-    proposer = StepwiseProposer(list(chains(store)), store.keep, store.trial, may_ask=may_ask)
+    with _verifying(original, store.seed, how) as verify:
+
+        def run(asked: Sequence[Steps], most: int) -> CodeSearch:
+            proposer = StepwiseProposer(list(asked), store.keep, store.trial, may_ask=may_ask)
+            front = search(proposer, _Measured(store, verify, cost), most,
+                           journal=folder / "journal.jsonl", progress=progress)  # fmt: skip
+            whole = cost.kept() | {"duplicates": proposer.duplicates}
+            return CodeSearch(front, store, original, whole, how.translates, how.rungs)
+
+        if beside:
+            run([only(*beside)], len(beside))
+        result = run(chains(store), how.budget + len(beside))
+        alone = result.flags_alone(how.about.get("objective", "runtime_s"))
+        return run([only(alone)], len(result.rows) + 1) if alone else result
+
+
+@contextmanager
+def _verifying(
+    original: Program, seed: int, how: SearchSettings
+) -> Iterator[Callable[[Program], Verdict]]:
+    """What verifies candidates; the original is built and run once, for the first of them."""
     with ExitStack() as held:
         made: list[Verifier] = []
 
         def verify(candidate: Program) -> Verdict:
-            if not made:  # an original is built and run once, and not at all where nothing is asked
-                made.append(held.enter_context(_verifier(original, store.seed, how)))
+            if not made:
+                made.append(held.enter_context(verifier(
+                    original, tolerance=how.tolerance, confined_by=how.confined_by, seed=seed,
+                    options=how.options,
+                )))  # fmt: skip
                 made[0].required = how.required
             return made[0].verify(candidate, rungs=how.rungs)
 
-        front = search(
-            proposer, _Measured(store, verify, cost), how.budget,
-            journal=folder / "journal.jsonl", progress=progress,
-        )  # fmt: skip
-    return CodeSearch(front, store, original, cost.kept() | {"duplicates": proposer.duplicates},
-                      how.translates, how.rungs)  # fmt: skip
-
-
-def _verifier(
-    original: Program, seed: int, how: SearchSettings
-) -> AbstractContextManager[Verifier]:
-    return verifier(
-        original, tolerance=how.tolerance, confined_by=how.confined_by, seed=seed,
-        options=how.options,
-    )  # fmt: skip
+        yield verify
 
 
 @dataclass
@@ -312,57 +346,3 @@ def searched_chains(
         return [one_after_another(first.steps, first.islands(store.seed).steps)]
 
     return chains
-
-
-def _cpu_s() -> float:
-    """CPU seconds of this process and of all it has waited for."""
-    import resource
-
-    used = [resource.getrusage(w) for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(u.ru_utime + u.ru_stime for u in used)
-
-
-@dataclass
-class SearchCost:
-    """Seconds of this call and of those before it, kept in the folder after each variant.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    before : dict
-        Seconds and CPU seconds of earlier calls.
-    began, cpu_s : float
-        Clocks at the start of this one.
-    """
-
-    path: Path
-    before: dict[str, float]
-    began: float
-    cpu_s: float
-
-    @classmethod
-    def of(cls, folder: Path) -> SearchCost:
-        """What a folder has cost so far; the clock starts."""
-        path = folder / "cost.json"
-        before = read_json(path) if path.exists() else {"seconds": 0.0, "cpu_s": 0.0}
-        return cls(path, before, time.perf_counter(), _cpu_s())
-
-    def total(self) -> dict[str, Any]:
-        """The cost up to now, of all calls."""
-        cpu_s = self.before["cpu_s"] + _cpu_s() - self.cpu_s
-        seconds = self.before["seconds"] + time.perf_counter() - self.began
-        joules = {"energy_j": cpu_s * _core_w(), "energy_kind": "modelled"}
-        return {"seconds": seconds, "cpu_s": cpu_s, **joules}
-
-    def kept(self) -> dict[str, Any]:
-        """The cost up to now, written down: what a kill loses is the variant it interrupts."""
-        total = self.total()
-        replace_file(self.path, json.dumps({k: total[k] for k in ("seconds", "cpu_s")}))
-        return total
-
-
-def _core_w() -> float:
-    """Power of a core that executes an instruction per cycle, by the model that judges variants."""
-    model = EnergyModel()
-    return model.static_w + model.clock_hz * model.instruction_j

@@ -11,7 +11,12 @@ from rheostat.measurement.code.sandbox import sandbox
 from rheostat.measurement.code.verdict import RUNGS
 from rheostat.prediction.language_model.conversation import Sampling
 from rheostat.questions import listener
-from rheostat.questions.code.code_search import SearchSettings, search_code, searched_chains
+from rheostat.questions.code.code_search import (
+    MEASURED_BY,
+    SearchSettings,
+    search_code,
+    searched_chains,
+)
 from rheostat.questions.code.found import VariantsAnswer, Wanted, answered
 from rheostat.questions.code.models import NO_MODEL, ModelAddress, asked_models, chain_facts
 from rheostat.questions.code.programs import Ranges, asked_rungs, kept_folder, load_program
@@ -19,6 +24,7 @@ from rheostat.questions.listener import question
 from rheostat.questions.parse import Names
 from rheostat.recipes.lassi import Conversation
 from rheostat.recipes.lassi_ee import then_asked
+from rheostat.tradeoff.variants.compilers import shared_by_compilers
 
 
 @question
@@ -47,7 +53,8 @@ def search(
 ) -> VariantsAnswer:
     """Search variants of a program: OpenMP pragmas, flags and loops, CUDA by rule.
 
-    A variant counts only if every rung of `verify` that can run here accepts it.
+    A variant counts only if every rung of `verify` that can run here accepts it.  What gcc and
+    Polly make of a serial program's loops is run beside them.
 
     Parameters
     ----------
@@ -58,7 +65,7 @@ def search(
     objective : str
         runtime_s or energy_j; runtime of a translation, energy otherwise by default.
     budget : int
-        Variants that are run.
+        Variants that are run, without those of compilers.
     most_seconds, most_joules : float
         Begin no variant later; 0 sets no limit.
     threads, pairs : int
@@ -119,7 +126,9 @@ def search(
         if asked is not None:
             talks = asked.talks(Sampling(), 1)
             chains = then_asked(chains, original, to, talks[0], (budget + 1) // 2)
-        result = search_code(original, chains, kept, settings, progress)
+        timed = not settings.translates and MEASURED_BY[goal] in settings.rungs
+        beside = shared_by_compilers(original, threads) if timed else ()
+        result = search_code(original, chains, kept, settings, progress, beside=beside)
         if asked is not None:
             result, facts = asked.with_cost(result), {"chains": chain_facts(talks)}
         return answered(result, goal, wanted or Wanted(), VariantsAnswer, facts)

@@ -13,7 +13,7 @@ import numpy as np
 
 from rheostat.core.storage.files import read_json, replace_file, text_digest
 from rheostat.errors import DataError
-from rheostat.explanation.programs.variants import ratio
+from rheostat.explanation.programs.flags_apart import ratio
 from rheostat.measurement.code.paired_times import FASTER, SLOWER
 from rheostat.measurement.code.program import CUDA, Program
 from rheostat.measurement.code.verdict import Verdict

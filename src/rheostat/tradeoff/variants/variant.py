@@ -91,20 +91,21 @@ class VariantResult:
 Steps = Generator[Variant, VariantResult, None]
 
 
-def only(variant: Variant) -> Steps:
-    """A chain of one variant.
+def only(*variants: Variant) -> Steps:
+    """A chain of these variants, whatever comes of them.
 
     Parameters
     ----------
-    variant : Variant
+    *variants : Variant
         What is asked.
 
     Yields
     ------
     Variant
-        It.
+        Each in turn.
     """
-    yield variant
+    for variant in variants:  # noqa: UP028 - answers are sent, which no iterator takes
+        yield variant
 
 
 @dataclass
