@@ -111,6 +111,28 @@ def test_rows_that_did_not_run_are_not_compared(jobs):
     assert (found.jobs, found.ks) == (len(small), 0)
 
 
+def test_a_job_number_given_twice_keeps_its_own_wait(jobs):
+    """Where a number is that of a job left out as well, submission tells the two apart."""
+    small = simulate(jobs, "easy", PROCS - 4)
+    ran = np.isin(jobs.numpy("job_id"), small.numpy("job_id"))
+    number = np.arange(len(jobs))
+    number[np.flatnonzero(~ran)[0]] = number[np.flatnonzero(ran)[0]]
+    twice = jobs.with_columns((), job_id=number)
+    wait = np.where(ran, 0.0, 1e6)
+    wait[ran] = small.numpy("wait_s")
+    found = replay(logged(twice, wait), small.with_columns((), job_id=number[ran]))
+    assert (found.jobs, found.ks) == (len(small), 0)
+
+
+def test_a_schedule_holds_no_second_copy_of_its_trace(jobs):
+    """So that ten million jobs take the memory of one table."""
+    named = jobs.with_columns(
+        [VOCABULARY["app"]], app=[f"an application {i}" for i in range(len(jobs))]
+    )
+    done = simulate(named, "easy", PROCS)
+    assert np.shares_memory(*(t.frame["time_limit_s"].to_numpy() for t in (named, done)))
+
+
 def test_without_waits_there_is_nothing_to_compare(jobs):
     done = simulate(jobs, "easy", PROCS)
     assert replay(jobs, done) is None

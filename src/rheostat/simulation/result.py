@@ -50,7 +50,7 @@ def account_of(machine: Machine, jobs: JobTable) -> Account | None:
 def run_table(jobs: JobTable, load: Workload, plan: StartPlan) -> JobTable:
     """The jobs that ran, in the order of the trace, with the simulated times."""
     back = np.argsort(load.row, kind="stable")
-    taken = jobs.rows(load.row[back])
+    taken = jobs if len(load) == len(jobs) else jobs.rows(load.row[back])  # no second table
     begin, submit, run = plan.start_s[back], load.submit_s[back], load.run_s[back]
     names = ("start_s", "end_s", "wait_s")
     ran = taken.with_columns(

@@ -25,9 +25,12 @@ def steps(begin: Array, end: Array, weight: Array) -> tuple[Array, Array]:
     >>> t.tolist(), h.tolist()
     ([0.0, 1.0, 2.0, 3.0], [1.0, 6.0, 5.0, 0.0])
     """
-    moment, index = np.unique(np.concatenate((begin, end)), return_inverse=True)
-    change = np.bincount(index, np.concatenate((weight, -weight)), minlength=len(moment))
-    return moment, np.cumsum(change)
+    moment = np.concatenate((begin, end))
+    order = np.argsort(moment, kind="stable")
+    moment = moment[order]
+    first = np.flatnonzero(np.diff(moment, prepend=-np.inf) != 0)  # of those at one moment
+    change = np.add.reduceat(np.concatenate((weight, -weight)).astype(float)[order], first)
+    return moment[first], np.cumsum(change)
 
 
 def mean_in(t: Array, h: Array, edges: Array) -> Array:

@@ -144,10 +144,10 @@ def _plain_numbers(path: str | Path) -> tuple[pl.DataFrame, list[str]]:
     del text  # ten million jobs are a gigabyte
     if body.translate(None, b"0123456789.-+eE \t\r\n") or any(h[:1] != b";" for h in head):
         return none, []
-    spaced = body[:1] == b" " or any(gap in body for gap in GAPS)
-    packed = _one_space(body) if spaced else body
+    if body[:1] == b" " or any(gap in body for gap in GAPS):
+        body = _one_space(body)
     try:
-        frame = pl.read_csv(packed, has_header=False, separator=" ", schema=NUMBERS)
+        frame = pl.read_csv(body, has_header=False, separator=" ", schema=NUMBERS)
     except pl.exceptions.PolarsError:
         return none, []
     sane = frame.select(pl.all_horizontal((pl.col(c).abs() < LARGEST).all() for c in RAW)).item()

@@ -16,6 +16,9 @@ from rheostat.simulation.result import Simulation
 from rheostat.simulation.schedule_metrics import metrics
 
 LOGGED = "as logged"
+READ = ("job_id", "submit_s", "start_s", "wait_s", "runtime_s", "end_s", "procs", "estimate_s",
+        "user")  # fmt: skip
+"""What `metrics` and the search for a job's wait read: ten million jobs are copied without more."""
 
 
 @dataclass(frozen=True)
@@ -63,15 +66,16 @@ def logged_facts(trace: JobTable, runs: Sequence[Simulation]) -> dict[str, Any] 
     ``same_jobs`` has the metrics of each run over the jobs whose wait is recorded, where these are
     not all: what the log says of some jobs is not compared with what a policy makes of others.
     """
-    pairs = {run.policy.name: as_logged(trace, run) for run in runs}
-    both = {name: pair for name, pair in pairs.items() if pair is not None}
-    if not both:
+    logged: dict[str, Any] = {}
+    same: dict[str, Any] = {}
+    for run in runs:
+        narrow = run.jobs.select([c for c in READ if c in run.jobs.columns])
+        if pair := as_logged(trace, replace(run, jobs=narrow)):
+            logged, same[run.policy.name] = (metrics(one.jobs, one.machine.procs) for one in pair)
+    if not logged:
         return None
-    procs = runs[0].machine.procs
-    logged = next(iter(both.values()))[0].jobs
-    same = {name: metrics(run.jobs, procs) for name, (_, run) in both.items()}
-    part = len(logged) < len(runs[0].jobs)
-    return metrics(logged, procs) | {"same_jobs": same if part else {}}
+    part = logged["jobs"] < len(runs[0].jobs)
+    return logged | {"same_jobs": same if part else {}}
 
 
 def joined(facts: Iterable[dict[str, Any] | None]) -> dict[str, Any] | None:
