@@ -322,6 +322,7 @@ def ran(code, machine, number, first=0):
     while True:
         how, true, false, k = (int(x) for x in words[at])
         at += 1
+        assert how not in (0x06, 0x20) or true == false == 0  # only comparisons skip
         if how == 0x06:
             return k
         if how == 0x20:
