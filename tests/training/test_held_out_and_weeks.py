@@ -122,7 +122,8 @@ def test_a_rate_is_over_the_whole_trace_and_over_an_hour_at_least():
 
     assert rate(50.0, 7250.0) == pytest.approx(2 / 7200)
     assert rate(5.0, 6.0) == pytest.approx(2 / 3600)
-    hours = hourly(workload(trace([0, 3600 * 168, 3600 * 169], [1] * 3, [1] * 3), Machine(4)))
+    submit = 5000 + 3600 * np.array([0, 168, 169])  # hours count from the first submission
+    hours = hourly(workload(trace(submit, [1] * 3, [1] * 3), Machine(4)))
     assert hours[:3] * 3600 == pytest.approx([1.0, 0.5, 0.0])
 
 
@@ -149,5 +150,6 @@ def test_a_simulation_by_an_actor_takes_the_estimates_it_is_given():
     )
     assert said[-1] == (40, 40, {})
     assert not run.clairvoyant
+    assert 0 < run.cpu_s < 60
     starts = Actor(TINY, seed=1).play(prepare(jobs, SMALL)).starts
     assert sorted(run.jobs.numpy("start_s")) == sorted(starts)

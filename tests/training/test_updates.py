@@ -147,6 +147,20 @@ def test_exploring_begins_again_with_each_jobset_where_the_switch_says(monkeypat
     assert 15 < started < 30
 
 
+def test_random_choices_are_those_of_the_agent_s_seed_and_of_the_number_of_the_jobset(monkeypatch):
+    monkeypatch.setattr(training, "update", lambda *_: None)
+    jobs, setup = prepare(loaded(n=60), SMALL), DrasConfig("dql", 4, (8, 4), explore_least=1.0)
+
+    def waits(seed, number):
+        agent = Agent(setup, SMALL, seed=0)
+        agent.seed = seed
+        return training._learn_from(agent, Quiet(), jobs, number)["mean_wait_s"]
+
+    assert waits(4, 2) == waits(4, 2)
+    assert len({waits(4, 2), waits(5, 2), waits(4, 3), waits(0, 2)}) == 4
+    assert waits(None, 2) == waits(0, 2)
+
+
 def test_returns_as_targets_are_shares_of_the_largest_or_of_the_range():
     assert targets(np.array([2.0, 8.0])).tolist() == [0.25, 1.0]
     assert targets(np.array([-4.0, 4.0, 0.0])).tolist() == [0.0, 1.0, 0.5]

@@ -1,0 +1,361 @@
+"""Marks of comparisons and blocks in LLVM's text, and what runs leave open of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from types import SimpleNamespace
+
+import pytest
+
+from rheostat.measurement.code import reached
+from rheostat.measurement.code.program import Program
+from rheostat.measurement.code.reached import (
+    FEW,
+    SOME,
+    SOME_THREADS,
+    _beyond,
+    _bytes,
+    _linked,
+    _of_original,
+    _other_lines,
+    _runs,
+    unreached,
+)
+from rheostat.measurement.code.reached_left import Left, left_of
+from rheostat.measurement.code.reached_text import Block, Comparison, Marked, marked
+from rheostat.measurement.code.verdict import Finding
+from tests.measurement.code.rung_cases import given, of
+
+# --- LLVM's text -------------------------------------------------------------------------------
+
+PLACES = """!5 = !DILocation(line: 3, column: 2, scope: !6)
+!6 = distinct !DISubprogram(name: "f", file: !7)
+!7 = !DIFile(filename: "./a.c", directory: "")
+!8 = !DILocation(line: 9, scope: !6)
+!9 = !DILocation(line: 4, column: 1, scope: !10)
+!10 = distinct !DISubprogram(name: "g", file: !11)
+!11 = !DIFile(filename: "/usr/include/b.h", directory: "")
+"""
+
+
+def function(*rows, name="main", how="i32"):
+    return "\n".join([f"define {how} @{name}() {{", *rows, "}", PLACES])
+
+
+def block_of(*rows, name="main"):
+    made = marked(function("entry:", *rows, name=name), {"a.c"})
+    return made.blocks[name, "entry"]
+
+
+@pytest.mark.parametrize(("row", "acts", "stops", "chooses"), [
+    ("  store i32 1, ptr %x, !dbg !5", True, False, False),
+    ("  %c = call i32 @f(), !dbg !5", True, False, False),
+    ("  tail call void @f(), !dbg !5", True, False, False),
+    ("  %c = atomicrmw add ptr %p, i32 1 seq_cst", True, False, False),
+    ("  call void @llvm.dbg.declare(metadata ptr %x)", False, False, False),
+    ("  call void @llvm.lifetime.start.p0(i64 4, ptr %x)", False, False, False),
+    ("  %c = load i32, ptr %x", False, False, False),
+    ("  %c = phi i32 [ 0, %a ], [ 1, %b ]", False, False, True),
+    ("  unreachable", False, True, False),
+    ("  store i32 1, ptr %retval, !dbg !5", True, True, False),
+    ("  store i32 -1, ptr %retval, !dbg !5", True, True, False),
+    ("  store i32 0, ptr %retval, !dbg !5", True, False, False),
+])  # fmt: skip
+def test_what_a_block_does_is_noted(row, acts, stops, chooses):
+    block = block_of(row, "  ret i32 0")
+    assert (block.acts, block.stops, block.chooses) == (acts, stops, chooses)
+
+
+def test_an_end_that_is_well_is_no_stop_and_only_main_returns_an_error():
+    ends = "  call void @exit(i32 {}) #3, !dbg !5"
+    assert block_of(ends.format("noundef 1"), "  unreachable").stops
+    for well in ("0", "noundef 0"):
+        assert not block_of(ends.format(well), "  unreachable").stops
+    other = block_of("  store i32 1, ptr %retval, !dbg !5", "  ret i32 0", name="f")
+    assert not other.stops
+
+
+def test_a_block_has_its_lines_and_where_it_leads():
+    block = block_of("  %x = load i32, ptr %p, !dbg !5", "  %y = load i32, ptr %q, !dbg !8",
+                     "  %z = load i32, ptr %q, !dbg !9",
+                     "  br i1 %x, label %if.then, label %\"if end\", !dbg !5")  # fmt: skip
+    assert block.places == {("a.c", 3), ("a.c", 9)}  # nothing of headers
+    assert block.targets == ["if.then", '"if end"']
+    only = block_of("  br label %next, !dbg !5")
+    assert (only.places, only.targets) == (set(), ["next"])
+
+
+def test_every_block_and_both_ways_of_a_comparison_have_a_byte():
+    text = function("entry:", "  %cmp = icmp slt i32 %x, 7, !dbg !5",
+                    "  br i1 %cmp, label %a, label %b, !dbg !5", "a:", "  br label %b", "cleanup:",
+                    "  br label %b", "b:", "  ret i32 0")  # fmt: skip
+    made = marked(text, {"a.c"}, 20)
+    assert [(k[1], b.offset, b.by_compiler) for k, b in made.blocks.items()] == [
+        ("entry", 20, False), ("a", 23, False), ("cleanup", 24, True),
+        ("b", 25, False)]  # fmt: skip
+    (c,) = made.comparisons
+    assert c == Comparison(("a.c", 3, 2), "lt", "7", True, 21, ("a", "b"), "main")
+    assert made.end == 26
+    rows = made.text.splitlines()
+    at = rows.index("  %cmp = icmp slt i32 %x, 7, !dbg !5")
+    assert rows[at + 1 : at + 4] == [
+        "  %rheostat_reached.21 = zext i1 %cmp to i64",
+        "  %rheostat_reached.21.at = getelementptr i8, ptr getelementptr (i8, ptr "
+        "@rheostat_reached, i64 21), i64 %rheostat_reached.21",
+        "  store i8 1, ptr %rheostat_reached.21.at"]  # fmt: skip
+    assert rows[at + 4].startswith(
+        "  store i8 1, ptr getelementptr (i8, ptr @rheostat_reached, i64 20)"
+    )
+    assert rows[-1] == "@rheostat_reached = external global [1 x i8]"
+
+
+@pytest.mark.parametrize(("row", "wanted"), [
+    ("icmp sge i32 %x, %y", ("lt", "", False)), ("icmp ugt i64 %x, -3", ("gt", "-3", True)),
+    ("icmp ule i64 %x, 3", ("gt", "3", False)), ("icmp slt i32 5, %x", ("gt", "5", True)),
+    ("icmp sle i32 5, %x", ("lt", "5", False)), ("icmp ne i32 %x, 5", ("eq", "5", False)),
+    ("fcmp olt double %x, 1.5e+00", ("lt", "1.5e+00", True)),
+    ("fcmp fast oeq double %x, %y", ("eq", "", True)), ("icmp eq ptr %x, null", None),
+    ("icmp eq <4 x i32> %x, %y", None), ("fcmp ord double %x, %y", None),
+    ("icmp slt i32 %x, 7, !dbg !9", None),
+])  # fmt: skip
+def test_a_comparison_asks_one_of_three_and_a_constant_stands_last(row, wanted):
+    row = row if "!dbg" in row else f"{row}, !dbg !5"
+    made = marked(function("entry:", f"  %c = {row}", "  ret i32 0"), {"a.c"})
+    asked = [(c.how, c.constant, c.asks_this) for c in made.comparisons]
+    assert asked == ([wanted] if wanted else [])
+    assert all(c.targets is None for c in made.comparisons)
+
+
+def test_whether_a_text_ends_is_no_comparison():
+    rows = ["  %tobool = icmp ne i8 %x, 0, !dbg !5", "  %tobool1 = icmp ne i32 %conv, 0, !dbg !5",
+            "  %tobool2 = icmp ne i32 %x, 0, !dbg !5", "  %cmp = icmp ne i8 %x, 0, !dbg !5",
+            ]  # fmt: skip
+    made = marked(function("entry:", *rows, "  ret i32 0"), {"a.c"})
+    assert len(made.comparisons) == 2
+
+
+def test_cases_of_a_switch_are_comparisons_at_its_end():
+    text = function("entry:", "  switch i32 %x, label %other [", "    i32 7, label %a",
+                    "    i32 -2, label %b", "  ], !dbg !5", "a:", "  ret i32 1", "b:",
+                    "  ret i32 2", "other:", "  ret i32 3")  # fmt: skip
+    made = marked(text, {"a.c"})
+    assert [(c.how, c.constant, c.targets, c.asks_this) for c in made.comparisons] == [
+        ("eq", "7", ("a", "other"), True), ("eq", "-2", ("b", "other"), True)]  # fmt: skip
+    assert "icmp eq i32 %x, -2" in made.text
+    assert made.text.index("icmp eq i32 %x, 7") < made.text.index("  switch i32")
+
+
+def test_functions_that_nothing_refers_to_and_those_of_headers_are_left_out():
+    code = "\n".join(["define i32 @used() {", "entry:", "  ret i32 0", "}",
+                      "define internal void @unused.1() {", "entry:", "  ret void", "}",
+                      "define available_externally i32 @there() {", "entry:", "  ret i32 0", "}",
+                      "define i32 @main() {", "entry:", "  %x = call i32 @used()",
+                      "  call void @unused.1x()", "  ret i32 0", "}"])  # fmt: skip
+    made = marked(code, {"a.c"})
+    assert made.functions == {"used", "main"}
+    assert ("there", "entry") not in made.blocks
+    assert ("unused.1", "entry") in made.blocks
+    assert "define available_externally i32 @there() {\nentry:\n  ret i32 0\n}" in made.text
+
+
+# --- what runs leave open ----------------------------------------------------------------------
+
+
+def compared(offset, how="eq", constant="7", asks=True, line=3, targets=None):
+    return Comparison(("a.c", line, 2), how, constant, asks, offset, targets, "main")
+
+
+ROWS = Program({"a.c": "int a;\nint b;\nx == 7;\n  }\nint e;\n"})
+
+
+@pytest.mark.parametrize(("seen", "left"), [
+    ([1, 1], []), ([0, 0], []), ([1, 0], [True]), ([0, 1], [False]),
+])  # fmt: skip
+def test_a_comparison_is_left_open_that_came_out_one_way_only(seen, left):
+    one = Marked("", 2, [compared(0)])
+    assert [missing for _, missing in left_of([one], bytes(seen), ROWS).comparisons] == left
+    other = Marked("", 2, [compared(0, asks=False)])
+    assert [missing for _, missing in left_of([other], bytes(seen), ROWS).comparisons] == [
+        not m for m in left]  # fmt: skip
+
+
+def test_the_same_comparison_in_two_places_is_decided_by_both_together():
+    """A function that is compiled twice, or a condition of which each copy goes one way."""
+    one = Marked("", 4, [compared(0), compared(2)])
+    assert left_of([one], bytes([1, 0, 0, 1]), ROWS).comparisons == []
+    assert len(left_of([one], bytes([1, 0, 1, 0]), ROWS).comparisons) == 1
+    apart = Marked("", 4, [compared(0), compared(2, constant="8")])
+    assert len(left_of([apart], bytes([1, 0, 0, 1]), ROWS).comparisons) == 2
+
+
+def test_lines_of_functions_in_use_that_were_not_reached_are_named():
+    blocks = {("main", "entry"): Block(0, {("a.c", 1), ("a.c", 2)}),
+              ("main", "a"): Block(1, {("a.c", 2), ("a.c", 3), ("a.c", 4)}),
+              ("main", "b"): Block(2, {("a.c", 5)}, stops=True),
+              ("main", "c"): Block(3, {("a.c", 5)}, by_compiler=True),
+              ("other", "entry"): Block(4, {("a.c", 5)})}  # fmt: skip
+    one = Marked("", 5, [], blocks, {"main"})
+    assert left_of([one], bytes([1, 0, 0, 0, 0]), ROWS).lines == {("a.c", 3)}  # line 4: a brace
+    assert left_of([one], bytes([1, 1, 0, 0, 0]), ROWS).lines == set()
+    used = Marked("", 5, [], blocks, {"main", "other"})
+    assert left_of([used], bytes([1, 1, 0, 0, 0]), ROWS).lines == {("a.c", 5)}
+
+
+def graph(**blocks):
+    return {("main", label): b for label, b in blocks.items()}
+
+
+@pytest.mark.parametrize(("blocks", "open_"), [
+    # the way not taken ends with an error, by one block or several
+    ({"a": Block(2), "b": Block(3, stops=True)}, False),
+    ({"a": Block(2), "b": Block(3, targets=["c"]), "c": Block(4, stops=True)}, False),
+    # it acts, or leads to what was run, or to nothing that is known
+    ({"a": Block(2), "b": Block(3, acts=True, targets=["a"])}, True),
+    ({"a": Block(2), "b": Block(5, targets=["a"])}, True),
+    ({"a": Block(2), "b": Block(3, targets=["nowhere"])}, True),
+    # it joins the way taken with nothing done; or a value hangs on whence that was reached
+    ({"a": Block(2), "b": Block(3, targets=["a"])}, False),
+    ({"a": Block(2, chooses=True), "b": Block(3, targets=["a"])}, True),
+    # of two ways on, one is harmless
+    ({"a": Block(2), "b": Block(3, targets=["a", "d"]), "d": Block(4, acts=True)}, True),
+    ({"a": Block(2), "b": Block(3, targets=["a", "d"]), "d": Block(4, stops=True)}, False),
+    # round and round with nothing done
+    ({"a": Block(2), "b": Block(3, targets=["b", "a"])}, False),
+])  # fmt: skip
+def test_a_way_not_taken_that_comes_to_nothing_is_no_question(blocks, open_):
+    one = Marked("", 6, [compared(0, targets=("a", "b"))], graph(**blocks), {"main"})
+    seen = bytes([0, 1, 1, 0, 0, 1])
+    assert bool(left_of([one], seen, ROWS).comparisons) is open_
+    turned = Marked("", 6, [compared(0, targets=("b", "a"))], graph(**blocks), {"main"})
+    assert bool(left_of([turned], bytes([1, 0, 1, 0, 0, 1]), ROWS).comparisons) is open_
+
+
+def test_both_ways_to_one_block_are_a_question():
+    one = Marked("", 3, [compared(0, targets=("a", "a"))], graph(a=Block(2)), {"main"})
+    assert left_of([one], bytes([0, 1, 1]), ROWS).comparisons
+
+
+def test_comparisons_of_pragmas_are_the_compiler_s():
+    text = "int a;\n#pragma omp parallel for\nfor (int i = 0; i < n; i++)\n  a[i] == 7;\n"
+    own = Program({"a.c": text}, "openmp")
+    for line, how, open_ in ((2, "eq", 0), (2, "lt", 0), (3, "lt", 0), (3, "eq", 1), (4, "lt", 1)):
+        one = Marked("", 2, [compared(0, how=how, line=line)])
+        assert len(left_of([one], bytes([1, 0]), own).comparisons) == open_
+    blocks = {("main", "a"): Block(0, {("a.c", 2), ("a.c", 3), ("a.c", 4)})}
+    assert left_of([Marked("", 1, [], blocks, {"main"})], bytes(1), own).lines == {("a.c", 4)}
+
+
+# --- beyond the original -----------------------------------------------------------------------
+
+
+def case_of(text, known=((), ())):
+    own = Program({"a.c": text})
+    counters = tuple(Counter(k) for k in known)
+    return SimpleNamespace(candidate=own, original=Program({"a.c": "int x;\nif (a == 7) b();\n"}),
+                           reference=SimpleNamespace(one_way=counters))  # fmt: skip
+
+
+def test_what_comes_out_one_way_in_the_original_too_is_taken_off_once_each():
+    text = "int x;\nif (a == 7) b();\nif (c == 7) d();\nif (e < 3) f();\n"
+    left = Left([(compared(0, line=3), True), (compared(0, line=2), True),
+                 (compared(0, "lt", "3", line=4), False)])  # fmt: skip
+
+    def findings(by_text=(), by_kind=()):
+        return [(f.line, f.message) for f in _beyond(case_of(text, (by_text, by_kind)), left)]
+
+    said = "with the inputs that were tried this is {} {} {}"
+    never, always = said.format("never", "equal to", 7), said.format("always", "less than", 3)
+    assert findings() == [(2, never), (3, never), (4, always)]
+    kind = ("eq", "7", True)
+    assert findings([("if(a==7)b();", "eq", True)], [kind]) == [(3, never), (4, always)]
+    assert findings([], [kind]) == [(2, never), (4, always)]
+    assert findings([], [kind, kind]) == [(4, always)]
+    assert findings([], [("eq", "7", False), ("lt", "3", False)]) == [(2, never), (3, never)]
+    assert findings([("if(a==7)b();", "eq", True)], [kind, kind]) == [(4, always)]
+
+
+@pytest.mark.parametrize(("row", "constant", "open_"), [
+    ("x = a < b ? a : b;", "", False), ("x = a > b ? b : a;", "", False),
+    ("if (a < b) a = b;", "", False), ("if (a[i] == m && i < k) k = i;", "", False),
+    ("if (a < b) c = b;", "", True), ("if (a < b) a = b;", "7", True),
+])  # fmt: skip
+def test_the_lesser_of_two_may_always_be_the_same_one(row, constant, open_):
+    left = Left([(compared(0, "lt", constant, line=1), True)])
+    assert bool(_beyond(case_of(f"{row}\n"), left)) is open_
+    far = Left([(compared(0, "lt", "", line=1), True)])
+    assert _beyond(case_of(" " * 400 + f"{row}\n"), far)  # so many characters are read at most
+
+
+def test_lines_that_the_original_has_too_are_known():
+    case = case_of("int x;\n  if (a==7)  b();\nnew();\n")
+    left = Left([], {("a.c", 3), ("a.c", 2)})
+    assert _other_lines(case, left) == [
+        Finding("output", "a.c", 3, "no input that was tried reaches this line")]  # fmt: skip
+
+
+def test_how_the_original_s_comparisons_come_out_is_asked_once(monkeypatch):
+    case, asked = case_of("int x;"), []
+    case.reference.one_way = None
+    monkeypatch.setattr(reached, "_marked", lambda case, own: asked.append(own))
+    monkeypatch.setattr(reached, "_stages", lambda case, own, made, edges: iter(
+        [Left([(compared(0, line=1), True)]), Left([(compared(0, line=2), False)])]))  # fmt: skip
+    wanted = Counter([("if(a==7)b();", "eq", False)]), Counter([("eq", "7", False)])
+    assert _of_original(case) == wanted  # of the last stage
+    assert _of_original(case) == wanted
+    assert asked == [case.original]
+
+
+def test_stages_end_where_nothing_is_left(monkeypatch, case):
+    stages = iter(
+        [Left([(compared(0), True)]), Left([], {("a.c", 1)}), Left(), Left([(compared(0), True)])]
+    )
+    case.reference.one_way = Counter(), Counter()
+    monkeypatch.setattr(reached, "_marked", lambda case, own: "made")
+    monkeypatch.setattr(reached, "_stages", lambda case, own, made, edges: stages)
+    case.__dict__["own_edges"] = ()
+    assert unreached(case) == []
+    assert len(list(stages)) == 1  # the last was not asked for
+    monkeypatch.setattr(reached, "_stages", lambda case, own, made, edges: iter(
+        [Left([], {("a.c", 1)})]))  # fmt: skip
+    (found,) = unreached(case)
+    assert (found.file, found.line) == ("a.c", 1)
+
+
+def test_inputs_that_tell_most_are_run_first_and_a_few_with_many_threads(case):
+    case.reference.without_arguments = (given(1, 0.01),)
+    case.reference.edges = tuple(given(k, 0.01) for k in range(10, 18))
+    case.reference.many = tuple((given(k).given, "") for k in range(70))
+    own = (given(50, 0.01),)
+    first, *rest = _runs(case, own)
+    assert first[1] == 1
+    assert [g.arguments[0] for g in first[0]] == [
+        "5", "3", "900", "700", *map(str, range(10, 18)), "50", "1"]  # fmt: skip
+    assert [(len(some), count) for some, count in rest] == [(SOME, 1), (6, 1)]
+    _, *rest = _runs(of(case, "openmp"), own)
+    assert [count for _, count in rest] == [*SOME_THREADS, 1, 1]
+    assert [g.arguments[0] for g in rest[0][0]] == ["5", "3", "700", "10", "11", "12"]
+    assert len(rest[0][0]) == FEW
+    case.reference.many = tuple((given(k).given, "") for k in range(SOME))
+    assert [len(some) for some, _ in list(_runs(case, ()))[1:]] == [SOME]
+
+
+def test_bytes_that_runs_left_are_a_plain_file_of_so_many(tmp_path):
+    path = tmp_path / "reached"
+    assert _bytes(path, 4) == bytes(4)
+    path.write_bytes(b"\1\2\3\4\5\6")
+    assert _bytes(path, 4) == b"\1\2\3\4"
+    assert _bytes(path, 8) == b"\1\2\3\4\5\6\0\0"
+    link = tmp_path / "link"
+    link.symlink_to(path)
+    assert _bytes(link, 2) == bytes(2)
+
+
+def test_marked_texts_are_linked_with_what_keeps_the_marks():
+    own = Program({"a.cc": "", "b.c": ""}, "openmp", flags=("-O3", "-lm"))
+    made = _linked(own, [Marked("one", 5), Marked("two", 9)])
+    assert made.build[2] == ("{cxx} -O1 -w -pthread -fopenmp rheostat_reached0.ll "
+                             "rheostat_reached1.ll reached.c -lm -o program")  # fmt: skip
+    assert made.files["rheostat_reached1.ll"] == "two"
+    assert made.files["reached.c"].startswith("#define REACHED_B 9\n")
+    assert made.language == "serial"
+    assert "-fopenmp" not in _linked(Program({"a.c": ""}), [Marked("", 1)]).build[2]

@@ -1,0 +1,348 @@
+"""Which inputs an original is asked for, how often it is run, and what confines it."""
+
+from __future__ import annotations
+
+import resource
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rheostat.measurement.code import group_memory, rungs_run, toolchain
+from rheostat.measurement.code.capture import SandboxLimits
+from rheostat.measurement.code.compare_output import Tolerance
+from rheostat.measurement.code.program_inputs import InputRange, ProgramInput, ProgramInputs
+from rheostat.measurement.code.reference import MANY, MOST_MANY_B, SANITIZER_OPTIONS, Expected
+from rheostat.measurement.code.sandbox import (
+    NOBODY,
+    Apptainer,
+    Bubblewrap,
+    SandboxUnavailable,
+    Unsafe,
+    limited,
+    sandbox,
+)
+from rheostat.measurement.code.system_calls import (
+    ANYWHERE,
+    ENOSYS,
+    EPERM,
+    MACHINES,
+    NOT_THERE,
+    NUMBERS,
+    call_filter,
+)
+from rheostat.measurement.code.workbench import roomy
+from tests.measurement.code.rung_cases import (
+    INPUTS,
+    LARGE,
+    MIDDLE,
+    SMALL,
+    SMALLER,
+    given,
+    program,
+    reference_of,
+)
+from tests.measurement.scripted import done
+
+# --- how often an input is run -----------------------------------------------------------------
+
+
+def reference(box, tmp_path, **more):
+    made = reference_of(box, tmp_path, **more)
+    made.expected, made.small, made.clean = (LARGE, MIDDLE), (SMALL, SMALLER), True
+    return made
+
+
+def test_a_run_under_the_sanitizers_that_prints_the_same_spares_the_second(tools, box, tmp_path):
+    made = reference(box, tmp_path)
+    why, expected = made._try(given(9).given, least=1)
+    assert (why, expected.output, expected.filled) == ("", "sum 9", "sum 9")
+    assert len(box.asked("run gcc")) == 1
+    (checked,) = box.asked("run sanitizers")
+    assert SANITIZER_OPTIONS.items() <= checked.environment.items()
+    box.log.clear()
+    made._try(given(9).given)
+    assert len(box.asked("run gcc")) == 2
+    for says in (done("sum 8"), done("sum 9", "x", 1)):
+        box.says["original", "run sanitizers"] = says
+        box.log.clear()
+        why, expected = made._try(given(9).given, least=1)
+        assert len(box.asked("run gcc")) == 2
+        assert (expected is None) is (says.status == 1)
+    box.log.clear()
+    made.clean = False
+    assert made._try(given(9).given, least=1)[1].filled == ""
+    assert (len(box.asked("run gcc")), box.asked("run sanitizers")) == (2, [])
+
+
+def test_what_prints_nothing_is_run_twice_however_quick(tools, box, tmp_path):
+    made = reference(box, tmp_path)
+    box.says["original", "run gcc"] = done("", "")
+    why, expected = made._try(given(9).given, least=1)
+    assert expected is None
+    assert why == "with n=9 the original prints nothing that could be compared"
+    assert len(box.asked("run gcc")) == 2
+
+
+def test_a_second_run_that_fails_is_told(tools, box, tmp_path):
+    ends = iter([done("sum 1"), done("sum 1", "", 7)])
+    box.says["original", "run gcc"] = lambda a: next(ends)
+    made = reference(box, tmp_path)
+    assert made._try(given(1).given) == ("with n=1 the original ended with status 7", None)
+
+
+def test_times_that_repeat_every_time_are_results(tools, box, tmp_path):
+    count = iter(range(99))
+    box.says["original", "run gcc"] = lambda a: done(
+        f"sum 1\nmean wait: 1.2345678 s\ntook {1.2345678 + next(count)} s\n")  # fmt: skip
+    made = reference_of(box, tmp_path, count=1)
+    assert made.agreed.computed == frozenset({"mean wait: # s"})
+
+
+# --- which inputs ------------------------------------------------------------------------------
+
+
+def test_edges_that_are_new_are_run_within_the_time_of_the_longest(tools, box, tmp_path):
+    made = reference(box, tmp_path)
+    made.expected = (given(1000, 0.5, 0.6), MIDDLE)
+    box.says["original", "run gcc"] = lambda a: done(
+        f"sum {a.command[-1]}", status=int(a.command[-1] == "64"))  # fmt: skip
+    edges = made.edges
+    asked = [g.values["n"] for g in INPUTS.edges()]
+    assert [e.given.values["n"] for e in edges] == [n for n in asked if n not in ("1000", "64")]
+    assert box.asked("run gcc")[0].limits == SandboxLimits(wall_s=1 + 20 * 0.6, cpu_s=1 + 20 * 0.5)
+
+
+def test_sizes_around_numbers_are_run_for_a_second_at_most(tools, box, tmp_path):
+    made = reference(box, tmp_path)
+    made.expected = made.small = ()
+    assert [e.given.values["n"] for e in made.around([17, 999, 1000])] == [
+        "17", "18", "999", "1000", "1000"]  # fmt: skip
+    assert box.asked("run gcc")[0].limits == SandboxLimits(wall_s=5.0, cpu_s=1.0)
+    two = ProgramInputs({"n": InputRange(1, 1000), "s": InputRange(1, 9**6, kind="seed")},
+                        ("{n}", "{s}"))  # fmt: skip
+    drawn = [reference(box, tmp_path, seed=s, original=program("original", inputs=two)).around([7])
+             for s in (3, 3, 4)]  # fmt: skip
+    seeds = [[e.given.values["s"] for e in some] for some in drawn]
+    assert seeds[0] == seeds[1] != seeds[2]
+
+
+def test_without_inputs_an_original_is_run_under_its_name(tools, box, tmp_path):
+    made = reference(box, tmp_path, original=program("original", inputs=ProgramInputs()))
+    made.expected = (given(1, 1.0),)
+    (one,) = made.without_arguments
+    assert (one.given.called, one.given.arguments) == ("a", ())
+    assert box.asked("run gcc")[0].limits == SandboxLimits(wall_s=1.4, cpu_s=21.0)
+    slow = reference(box, tmp_path, original=program("original", inputs=ProgramInputs()))
+    slow.expected = (given(1, 1.01),)
+    assert slow.without_arguments == ()
+    ranged = reference(box, tmp_path)
+    ranged.expected = (given(1, 9.0),)
+    (bare,) = ranged.without_arguments
+    assert bare.given == ProgramInput()
+    box.says["original", "run gcc"] = done("", "", 1)
+    assert reference(box, tmp_path).without_arguments == ()
+
+
+@pytest.mark.parametrize(("cpu_s", "count"), [(0.01, MANY), (0.02, MANY), (0.03, 200), (0.04, 100)])
+def test_many_inputs_are_drawn_as_their_time_allows(
+    tools, box, tmp_path, monkeypatch, cpu_s, count
+):
+    made, asked = reference(box, tmp_path, seed=9), []
+    wide = ProgramInputs({"n": InputRange(1, 10**9)}, ("{n}",))
+    made.original = replace(made.original, inputs=wide)
+    made.expected = (given(900, cpu_s),)
+
+    def run_each(built, every, limits):
+        asked.append((len(every), limits))
+        return [None if k == 1 else g.words for k, g in enumerate(every)]
+
+    monkeypatch.setattr(made.bench, "run_each", run_each)
+    many = made.many
+    rng = np.random.default_rng([9, 5])
+    parts = [(0.75, 1.0), (0.0, 1.0), (0.5, 1.0), (0.0, 0.03)]
+    drawn = list(dict.fromkeys(wide.draw(rng, parts[i % 4]).words for i in range(count)))
+    many = made.many
+    assert asked == [(len(drawn), made.expected[0].limits())]
+    assert [g.words for g, _ in many] == [w for k, w in enumerate(drawn) if k != 1]
+
+
+def test_many_inputs_are_small_where_a_run_is_long_and_none_where_that_is(
+    tools, box, tmp_path, monkeypatch
+):
+    made = reference(box, tmp_path)
+    monkeypatch.setattr(made.bench, "run_each", lambda built, every, limits: ["x"] * len(every))
+    made.expected, made.small = (given(900, 0.041),), (given(5, 0.01), given(3, 0.03))
+    sizes = [int(g.values["n"]) for g, _ in made.many]
+    assert 0 < max(sizes) <= 10  # a quarter of the way from 1 to 1000 by ratios
+    for more, expected, small in (
+        ({}, given(900, 0.5), given(5, 0.041)), ({"count": 3}, LARGE, SMALL),
+        ({"original": program("original", inputs=ProgramInputs())}, SMALL, SMALL),
+    ):  # fmt: skip
+        none = reference(box, tmp_path, **more)
+        none.expected, none.small = (expected,), (small,)
+        assert none.many == ()
+
+
+def test_outputs_of_many_inputs_take_four_megabytes_together(tools, box, tmp_path, monkeypatch):
+    made = reference(box, tmp_path)
+    made.expected = (replace(given(900, 0.01), output="x" * (MOST_MANY_B // 7)),)
+    monkeypatch.setattr(made.bench, "run_each", lambda built, every, limits: ["x"] * len(every))
+    assert len(made.many) == 7
+
+
+def test_what_differs_among_many_is_run_again_by_itself(case, box, monkeypatch):
+    every = tuple((given(k).given, f"sum {k}") for k in range(10, 20))
+    case.reference.many = every
+    outputs = [o for _, o in every]
+    monkeypatch.setattr(type(case.bench), "run_each", lambda *_, **__: outputs)
+    asked = []
+    case.reference.admitted = lambda g: asked.append(g.words) or (
+        None if g.values["n"] == "11" else given(int(g.values["n"])))  # fmt: skip
+    assert rungs_run._among_many(case) == []
+    assert asked == []
+    outputs[1] = outputs[2] = None
+    outputs[4] = "sum 99"
+    assert rungs_run._among_many(case) == []  # alone they are right
+    assert asked == ["n=11", "n=12", "n=14"]
+    box.says["candidate", "run gcc"] = lambda a: done(
+        f"sum {0 if a.command[-1] == '14' else a.command[-1]}")  # fmt: skip
+    (found,) = rungs_run._among_many(case)
+    assert found.message == "with n=14, output line 1: expected 'sum 14', got 'sum 0'"
+    asked.clear()
+    for k in range(6):
+        outputs[k] = None
+    assert rungs_run._among_many(case) == [found] or asked[:4] == ["n=10", "n=11", "n=12", "n=13"]
+    case.reference.many = ()
+    assert rungs_run._among_many(case) == []
+
+
+def test_an_original_is_built_by_clang_where_no_gcc_is(tools, box, tmp_path):
+    made = reference_of(box, tmp_path)
+    assert made.family == "gcc"
+    tools.add("gcc")
+    assert reference_of(box, tmp_path).family == "clang"
+    assert reference_of(box, tmp_path).built.kind == toolchain.CLANG
+
+
+def test_an_expected_run_bounds_a_candidate_s():
+    one = Expected(ProgramInput(), "", 0.2, 0.3)
+    assert (one.limits().cpu_s, one.limits().wall_s) == (5.0, 25.0 + 6.0)
+    assert roomy(one.limits(), 2.0).wall_s == 62.0
+    assert Tolerance().close("1", "1")
+
+
+# --- sandboxes ---------------------------------------------------------------------------------
+
+
+def test_a_sandbox_says_why_it_cannot_be_used(monkeypatch):
+    there = {"bwrap"}
+    monkeypatch.setattr("shutil.which", lambda name: name if name in there else None)
+    assert Bubblewrap().why() == "prlimit not installed: apt-get install bubblewrap util-linux"
+    there.clear()
+    assert Bubblewrap().why().startswith("bwrap and prlimit not installed: apt-get")
+    assert Apptainer().why() == "apptainer not installed"
+    there |= {"bwrap", "prlimit", "apptainer"}
+    for says, why in ((done(), ""), (done("", " no namespaces \n", 1), "bubblewrap: no namespaces"),
+                      (done("", "", 3), "bubblewrap: ended with status 3")):  # fmt: skip
+        monkeypatch.setattr(Bubblewrap, "run", lambda *_, says=says, **__: says)
+        assert Bubblewrap().why() == why
+
+
+def test_the_first_sandbox_that_works_is_taken_or_all_reasons_are_told(monkeypatch):
+    monkeypatch.setattr(Bubblewrap, "why", lambda self: "no room")
+    monkeypatch.setattr(Apptainer, "why", lambda self: "")
+    made = sandbox(image="gcc.sif")
+    assert (made.name, made.image) == ("apptainer", "gcc.sif")
+    with pytest.raises(SandboxUnavailable, match=r"\(bubblewrap: no room\); to run"):
+        sandbox("bubblewrap")
+    monkeypatch.setattr(Apptainer, "why", lambda self: "no image")
+    with pytest.raises(SandboxUnavailable, match=r"bubblewrap: no room; apptainer: no image"):
+        sandbox()
+    with pytest.raises(SandboxUnavailable, match=r"expected bubblewrap, .* or none, got 'x'"):
+        sandbox("x")
+    monkeypatch.setattr(Bubblewrap, "why", lambda self: "")
+    assert sandbox().name == "bubblewrap"
+    assert sandbox("none") == Unsafe()
+
+
+def test_walls_of_bubblewrap_in_full(tmp_path):
+    box = Bubblewrap(read_only=(str(tmp_path), "/not/there"), gpu=True)
+    words = box.command(["./a", "7"], tmp_path, {"A": "1"}, writable=True, cache=tmp_path)
+    assert words[0] == "bwrap"
+    assert words[-7:] == ["--", "sh", "-c", '"$@"; exit $?', "sh", "./a", "7"]
+    line = " ".join(words)
+    for part in ("--unshare-all", "--die-with-parent", "--new-session", "--clearenv", "--as-pid-1",
+                 f"--uid {NOBODY} --gid {NOBODY}", f"--ro-bind {tmp_path} {tmp_path}",
+                 "--size 268435456 --tmpfs /tmp", "--size 67108864 --tmpfs /dev/shm",
+                 "--dev-bind-try /dev/nvidia0 /dev/nvidia0", f"--bind {tmp_path} /sandbox",
+                 f"--bind {tmp_path} /cache", "--setenv A 1", "--chdir /sandbox",
+                 "--remount-ro /dev --remount-ro /"):  # fmt: skip
+        assert part in line, part
+    assert "/not/there" not in line
+    plain = " ".join(Bubblewrap().command(["./a"], tmp_path, {}))
+    assert f"--ro-bind {tmp_path} /sandbox" in plain
+    assert "nvidia" not in plain
+    assert "/cache --" not in plain.replace("--dir /cache", "")
+    kept = Apptainer().command(["a"], tmp_path, {}, writable=True, cache=tmp_path)
+    assert f"--bind={tmp_path}:/sandbox:rw" in kept
+    assert f"--bind={tmp_path}:/cache:rw" in kept
+    assert Unsafe().command(["a", "b"], tmp_path, {"X": "y"}) == [
+        "env", "-i", "-C", str(tmp_path), "X=y", "a", "b"]  # fmt: skip
+
+
+def test_limits_are_set_where_the_command_is(monkeypatch):
+    limits = SandboxLimits(cpu_s=0.2, address_space_b=0, file_b=7, processes=5)
+    monkeypatch.setattr("resource.getrlimit", lambda _: (3, resource.RLIM_INFINITY))
+    assert limited(["a", "b"], limits, 2) == [
+        "prlimit", "--nproc=7", "--fsize=7", "--core=0", "--cpu=1", "--", "a", "b"]  # fmt: skip
+    monkeypatch.setattr("resource.getrlimit", lambda _: (3, 6))
+    more = limited(["a"], replace(limits, cpu_s=2.1, address_space_b=9), 2)
+    assert more[1:6] == ["--nproc=6", "--fsize=7", "--core=0", "--cpu=3", "--as=9"]
+
+
+def test_memory_of_a_group_is_that_of_all_descendants(tmp_path, monkeypatch):
+    monkeypatch.setattr(group_memory, "PROCESSES", tmp_path)
+    for number, kb, children in (("7", 3, "8 9"), ("8", 5, ""), ("9", 1, "10"), ("11", 100, "")):
+        task = tmp_path / number / "task" / number
+        task.mkdir(parents=True)
+        (task / "children").write_text(children)
+        (tmp_path / number / "status").write_text(
+            f"Name:\tx\nRssAnon:\t   {kb} kB\nRssFile:\t 900 kB\nRssShmem:\t  2 kB\n")  # fmt: skip
+    assert group_memory.group_memory_b(7) == (3 + 5 + 1 + 3 * 2) * 1024  # the tenth has just ended
+
+
+# --- calls of the kernel -----------------------------------------------------------------------
+
+
+def ran(code, machine, number, first=0):
+    """What the kernel would return: the filter's instructions one after the other."""
+    words = [np.frombuffer(code[i : i + 8], "<u2,u1,u1,<u4")[0] for i in range(0, len(code), 8)]
+    data, value, at = {0: number, 4: machine, 16: first}, 0, 0
+    while True:
+        how, true, false, k = (int(x) for x in words[at])
+        at += 1
+        assert how not in (0x06, 0x20) or true == false == 0  # only comparisons skip
+        if how == 0x06:
+            return k
+        if how == 0x20:
+            value = data[k]
+            continue
+        holds = {0x15: value == k, 0x35: value >= k, 0x45: bool(value & k)}[how]
+        at += true if holds else false
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_the_filter_refuses_what_leads_out_and_nothing_else(name):
+    code, machine = call_filter(name), MACHINES[name]
+    allowed = 0x7FFF0000
+    for call, number in {**NUMBERS[name], **ANYWHERE}.items():
+        assert ran(code, machine, number) == (allowed if call == "clone" else EPERM), call
+    for number in NOT_THERE.values():
+        assert ran(code, machine, number) == ENOSYS
+    assert ran(code, machine, NUMBERS[name]["clone"], 0x10000000) == EPERM  # a new user namespace
+    assert ran(code, machine, NUMBERS[name]["clone"], 0x00010F00) == allowed  # a thread
+    assert ran(code, machine, 0x40000001) == EPERM
+    assert ran(code, 0x1234, 1) == EPERM
+    known = {*NUMBERS[name].values(), *ANYWHERE.values(), *NOT_THERE.values()}
+    assert {ran(code, machine, n) for n in range(500) if n not in known} == {allowed}

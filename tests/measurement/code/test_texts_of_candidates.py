@@ -1,0 +1,127 @@
+"""Texts of programs: loops dealt out, atomics, preprocessed lines, casts, what no run shows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rheostat.measurement.code.program import Program
+from rheostat.measurement.code.raced_text import dealt_unlike, seen_atomics, spread_over_threads
+from rheostat.measurement.code.same_text import _apart, _own, _reached
+from rheostat.measurement.code.unseen import _casts, unseen
+from tests.measurement.code.rung_cases import program
+
+PLACES = """!5 = !DILocation(line: 3, column: 2, scope: !6)
+!6 = distinct !DISubprogram(name: "f", file: !7)
+!7 = !DIFile(filename: "./a.c", directory: "")
+!8 = !DILocation(line: 9, scope: !6)
+!9 = !DILocation(line: 4, column: 1, scope: !10)
+!10 = distinct !DISubprogram(name: "g", file: !11)
+!11 = !DIFile(filename: "/usr/include/b.h", directory: "")
+"""
+
+
+# --- texts -------------------------------------------------------------------------------------
+
+
+def test_a_line_of_a_program_is_found_by_its_number_from_one_on():
+    own = Program({"a.c": "one\ntwo"})
+    assert [own.row("a.c", n) for n in (0, 1, 2, 3, -1)] == ["", "one", "two", "", ""]
+    assert own.row("b.c", 1) == ""
+
+
+def test_loops_get_schedules_of_their_own_only_behind_nowait():
+    dynamic, wait = "#pragma omp for schedule(dynamic)", "#pragma omp for nowait"
+    for text, made in ((dynamic, False), (wait, False), (f"{dynamic}\n{wait}", True),
+                       (f"{dynamic} nowait", True)):  # fmt: skip
+        assert (dealt_unlike(Program({"a.c": text}, "openmp")) is not None) is made
+    both = dealt_unlike(Program({"a.c": dynamic, "b.c": f"{dynamic} nowait"}, "openmp"))
+    assert [t.split("schedule")[1][:11] for t in both.files.values()] == [
+        "(static, 2)",
+        "(static, 3)",
+    ]
+    teams = "#pragma omp target teams distribute\n"
+    assert "distribute parallel for" in spread_over_threads(Program({"a.c": teams}, "target")).text
+    kept = "#pragma omp for schedule(static, 4)"
+    assert spread_over_threads(Program({"a.c": kept}, "openmp")).text == kept
+
+
+@pytest.mark.parametrize(("text", "changed"), [
+    ("#pragma omp atomic\nx += 1;", True), ("#pragma omp atomic update\nx -= y;", True),
+    ("#pragma omp atomic\nx = x + y;", True), ("#pragma omp atomic\nx *= 2;", False),
+    ("#pragma omp atomic read\nx = y;", False), ("#pragma omp atomic capture\nv = x++;", False),
+    ("#pragma omp atomic\nx++;", False), ("x += 1;", False),
+])  # fmt: skip
+def test_atomic_sums_are_put_so_that_a_checker_sees_them(text, changed):
+    assert (seen_atomics(text) != text) is changed
+    if changed:
+        assert "(long double)(" in seen_atomics(text)
+
+
+def test_lines_of_a_preprocessor_are_those_of_the_program_s_own_files():
+    files = {"a.c": "int a;\n#pragma omp for\nint c;\n", "b.h": "int d;\n"}
+    said = ('# 1 "./a.c"\nint  a ;\n#pragma omp for\nint c;\n# 1 "/usr/x.h" 1\nint x;\n'
+            '# 1 "b.h" 1\n\nint d;\n# 3 "a.c" 2\nint more;\n#line 7 "a.c"\n  #ident\n')  # fmt: skip
+    assert dict(_own(said, files)) == {
+        ("a.c", 1): "inta;", ("a.c", 2): "#pragma2", ("a.c", 3): "intc;intmore;",
+        ("b.h", 2): "intd;", ("a.c", 7): "#pragma"}  # fmt: skip
+
+
+def test_places_differ_where_a_file_does_from_end_to_end():
+    one = {("a.c", 1): "f(", ("a.c", 2): "x)", ("b.c", 1): "y"}
+    moved = {("a.c", 1): "f(x)", ("b.c", 1): "y"}
+    other = {("a.c", 1): "f(", ("a.c", 2): "z)", ("b.c", 1): "y"}
+    assert _apart({"gcc": one, "clang": moved}) == set()
+    assert _apart({"gcc": one, "clang": other}) == {("a.c", 2)}
+    assert _apart({"gcc": one, "clang": one, "tsan": {**one, ("c.c", 4): "new"}}) == {("c.c", 4)}
+
+
+def test_names_of_a_line_are_followed_through_the_program_s_macros():
+    own = Program({"a.c": "#define A B + 1\n# define B \\\n C\n#define D A\n"})
+    assert _reached("x = A;", own) == {"x", "A", "B", "C"}
+    assert _reached("y", own) == {"y"}
+    loop = Program({"a.c": "#define A B\n#define B A\n"})
+    assert _reached("A", loop) == {"A", "B"}
+
+
+def test_casts_of_pointers_but_differences_are_counted():
+    text = (
+        """  %1 = ptrtoint ptr %p to i64, !dbg !5
+  %2 = ptrtoint ptr %q to i64, !dbg !8
+  %3 = sub i64 %1, %2, !dbg !5
+  %4 = ptrtoint ptr %r to i64, !dbg !8
+  store i64 ptrtoint (ptr @g to i64), ptr %s, !dbg !5
+  %6 = ptrtoint ptr %r to i64, !dbg !9
+"""
+        + PLACES
+    )
+    assert _casts(text, Program({"a.c": ""})) == [("a.c", 9), ("a.c", 3)]
+    assert _casts(text, Program({"b.c": ""})) == []
+
+
+@pytest.mark.parametrize(("language", "text", "said"), [
+    ("serial", '__asm__ volatile("nop");', "assembler"), ("serial", "x = __TIME__;", "is built"),
+    ("target", "omp_get_num_teams()", "number of teams"), ("openmp", "omp_get_num_teams()", ""),
+    ("cuda", "#ifdef __CUDA_ARCH__", "compiler for a device"), ("serial", "__CUDA_ARCH__", ""),
+    ("serial", "uintptr_t a", "takes an address"), ("serial", "omp_get_num_procs()", ""),
+])  # fmt: skip
+def test_what_a_text_asks_that_no_run_shows_is_told_by_its_line(case, language, text, said):
+    files = {"a.cu" if language == "cuda" else "a.c": f"int candidate;\n{text}\n"}
+    own = replace(case, candidate=replace(program("candidate", language), files=files))
+    findings = unseen(own, frozenset())
+    assert [f.line for f in findings] == ([2] if said else [])
+    assert all(said in f.message for f in findings)
+    case.reference.original = replace(case.original, files={"a.c": f"int original;\n{text}\n"})
+    assert unseen(replace(own), frozenset()) == []
+
+
+def test_who_calls_a_clock_or_is_built_by_itself_and_asks_for_processors_is_told(case):
+    asked = frozenset({"clock", "times", "clocks", "omp_get_wtime"})
+    assert [f.message for f in unseen(case, asked)] == [
+        f"calls {n}: asks the time, the original does not"
+        for n in ("clock", "omp_get_wtime", "times")]  # fmt: skip
+    files = {"a.c": "int candidate = omp_get_num_procs();"}
+    built = replace(case.candidate, files=files, build=("make",))
+    (found,) = unseen(replace(case, candidate=built), frozenset())
+    assert "asks how many processors" in found.message
