@@ -223,3 +223,34 @@ def test_the_statistic_is_the_spread_of_groups_or_a_correlation_and_has_a_most()
     own = np.array([4.0, 4.0, -1.0, 2.0, 2.0, 2.0])
     assert _statistic(groups, own) == pytest.approx(_most(groups, own))
     assert _statistic(number, 3 * number) == pytest.approx(_most(number, 3 * number))
+
+
+def test_what_is_left_at_equal_requests_is_off_the_mean_of_its_stratum():
+    values, s = np.array([1.0, 3.0, 8.0, 1e-13]), np.array([0, 0, 1, 1])
+    assert found_trial.left(values, s) == pytest.approx([-1.0, 1.0, 4.0, -4.0])
+    rounded = np.array([1e6 + 1e-7, 1e6, 5.0])
+    assert found_trial.left(rounded, np.array([0, 0, 1])).tolist() == [0.0, 0.0, 0.0]
+    assert found_trial.left(np.array([0.5, -0.5]), np.zeros(2, int)).tolist() == [0.5, -0.5]
+
+
+def test_moved_is_the_log_of_received_over_asked_where_both_are_known():
+    ran, asked = np.array([4.0, 0.0, np.nan, 2.0, 3.0]), np.array([2.0, 2.0, 2.0, 0.0, 3.0])
+    assert found_trial._moved(ran, asked).tolist() == [np.log(2.0), 0.0, 0.0, 0.0, 0.0]
+
+
+def test_a_column_of_names_is_groups_and_one_of_numbers_ranks_at_equal_requests():
+    s = np.array([0, 0, 1, 1])
+    named = found_trial._column(pl.Series(["b", None, "a", "b"]), s)
+    assert named.tolist() == [2, 0, 1, 2]
+    ranks = found_trial._column(pl.Series([10, 40, 20, 90]), s)
+    assert ranks.tolist() == [-1.0, 1.0, -1.0, 1.0]
+    missing = found_trial._column(pl.Series([1.0, None, 5.0, 9.0]), np.zeros(4, int))
+    assert missing == pytest.approx([-1.5, 0.0, 0.0, 1.5])  # typical, beside the one in the middle
+
+
+def test_received_is_what_jobs_were_given_where_that_is_a_number_above_none():
+    log = table({"nodes": [4, 4, 4], "nodes_alloc": [8, 0, None]})
+    assert found_trial._received(log, "nodes").tolist() == [8.0, 4.0, 4.0]
+    assert found_trial._received(log.select(["nodes"]), "nodes") is None
+    empty = table(pl.DataFrame({"nodes": [4], "nodes_alloc": pl.Series([None], dtype=pl.Int64)}))
+    assert found_trial._received(empty, "nodes") is None

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
 
 from rheostat import table
 from rheostat.decision.placebo import Placebo, placebos
-from rheostat.decision.trials.trial import plan_trial, probabilities
+from rheostat.decision.trials.trial import _drawn, plan_trial, probabilities
+from rheostat.errors import DataError
 from rheostat.prediction.effects.plausible import backwards, below_idle
 
 
@@ -108,3 +110,59 @@ def test_unless_others_are_named_there_are_256_nodes() -> None:
     part = frame.filter(frame["takes_part"])
     assert set(part.filter(part["nodes_requested"] == 128)["nodes"]) == {32, 256}
     assert set(part.filter(part["nodes_requested"] == 2)["nodes"]) <= {1, 8}
+
+
+@pytest.mark.parametrize("wrong", [{"share": -0.01}, {"share": 1.0}, {"factors": []},
+                                   {"factors": [2.0, 0.0]}, {"factors": [float("nan")]},
+                                   {"knob": "gpus"}])  # fmt: skip
+def test_a_plan_of_no_share_no_factor_or_no_setting_is_refused(wrong) -> None:
+    queue = table({"job_id": range(10), "nodes": [4] * 10})
+    with pytest.raises(DataError):
+        plan_trial(queue, **wrong)
+    assert plan_trial(queue, 0.0).taking_part == 0
+    with pytest.raises(DataError, match="job_id"):
+        plan_trial(table({"nodes": [4]}))
+
+
+def test_a_job_without_a_number_or_a_setting_takes_no_part_and_keeps_its_place() -> None:
+    """Nodes that are not known stay so; the share is made up by the others."""
+    nodes = [None if i % 5 == 0 else 16 for i in range(400)]
+    ids = [None if i % 7 == 0 else i for i in range(400)]
+    plan = plan_trial(table({"job_id": ids, "nodes": nodes}), 0.4)
+    frame = plan.table.frame
+    assert frame["nodes"].null_count() == frame["nodes_requested"].null_count() == 80
+    part = frame.filter(frame["takes_part"])
+    assert part["job_id"].null_count() == part["nodes_requested"].null_count() == 0
+    assert frame["probability"].sum() == pytest.approx(160.0)
+    assert set(part["nodes"]) == {4, 64}
+    halves = plan_trial(table({"job_id": range(400), "f": [1.5, None] * 200}), 0.4, "f",
+                        factors=[0.5], low=0.1).table.frame  # fmt: skip
+    assert halves["f"].dtype == pl.Float64
+    assert halves["f"].null_count() == 200
+    assert set(halves.filter(halves["takes_part"])["f"]) == {0.75}
+
+
+def test_settings_are_drawn_from_those_that_exist_and_differ() -> None:
+    """A quarter of 2 is 1 (of whole numbers, and where the least is 1), as 4 times 64 is 128."""
+    asked, number = np.array([2.0, 2.0, 64.0, 1.0, 8.0]), np.array([0.0, 0.99, 0.6, 0.5, 0.49])
+    made = _drawn(asked, number, (0.25, 4.0), (1, 128), whole=True)
+    assert made.tolist() == [1.0, 8.0, 128.0, 4.0, 2.0]
+    parts = _drawn(asked, number, (0.25, 4.0), (0.1, 128), whole=False)
+    assert parts.tolist() == [0.5, 8.0, 128.0, 0.25 if number[3] < 0.5 else 4.0, 2.0]
+    still = _drawn(np.array([1.0]), np.array([0.9]), (0.25, 1.0), (1, 128), whole=True)
+    assert still.tolist() == [1.0]
+
+
+def test_what_is_cut_off_at_a_half_goes_to_the_others_in_proportion() -> None:
+    """Powers of 1.5; two rounds of what is left over."""
+    asked = np.array([1.0, 1.0, 4.0, 16.0, 100.0, 0.0, np.nan])
+    made = probabilities(asked, 0.25)
+    assert made[3:5].tolist() == [0.5, 0.5]
+    rest = 0.25 * 7 - 1.0
+    free = np.array([1.0, 1.0, 8.0])
+    each = np.minimum(free * rest / free.sum(), 0.5)
+    left = rest - each[2]
+    assert made[:3] == pytest.approx([left / 2, left / 2, 0.5])
+    assert made[5:].tolist() == [0.0, 0.0]
+    assert probabilities(asked, 0.9)[:5].tolist() == [0.5] * 5
+    assert probabilities(np.zeros(3), 0.2).tolist() == [0.0] * 3

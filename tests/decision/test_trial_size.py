@@ -13,6 +13,7 @@ from rheostat.decision.trials.trial import plan_trial
 from rheostat.decision.trials.trial_size import (
     TrialResult,
     _spread,
+    trial_for,
     trial_result,
     trial_size,
     with_trial,
@@ -186,3 +187,18 @@ def test_the_forecast_exponent_is_that_of_the_model_with_nine_tenths_of_its_draw
     found = trial_result(log, "nodes", Exponents()).by_forecast
     assert found == pytest.approx((0.5, 0.05, 0.95))
     assert trial_result(log, "nodes").by_forecast is None
+
+
+@pytest.mark.parametrize("gone", ["nodes", "nodes_requested", "runtime_s"])
+def test_a_result_needs_what_ran_what_was_asked_for_and_how_long_it_took(gone) -> None:
+    columns = {"app": ["a", "b"], "nodes": [1, 2], "nodes_requested": [2, 2], "runtime_s": [1, 2]}
+    with pytest.raises(DataError, match=gone):
+        trial_result(table({k: v for k, v in columns.items() if k != gone}), "nodes")
+
+
+def test_no_trial_is_asked_for_where_jobs_have_no_numbers_or_settings_are_names() -> None:
+    log = {"job_id": range(40), "app": ["a"] * 40, "nodes": [4] * 40, "mode": ["x"] * 40}
+    assert trial_for(table(log), "mode") is None
+    assert trial_for(table({k: v for k, v in log.items() if k != "job_id"}), "nodes") is None
+    made = trial_for(table(log), "nodes", share=0.4)
+    assert (made.spread, made.measured, made.accuracy) == (0.5, False, 0.05)

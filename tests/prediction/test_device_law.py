@@ -152,6 +152,8 @@ def test_the_work_of_a_graph_is_its_operations_by_kind():
         ("add", "elementwise", "f32", 4.0, 40.0, 0.0),
         ("add", "elementwise", "f32", 5.0, 50.0, 3.0),
         ("copy", "data_movement", "f32", 0.0, 60.0, 1.0),
+        ("add", "elementwise", "f32", 1.0, 0.0, 1.0),
+        ("copy", "data_movement", "f32", 0.0, 1.0, 1.0),
     ]
     names = ("opcode", "op_class", "dtype", "flops", "bytes", "times")
     nodes = {n: [row[i] for row in rows] for i, n in enumerate(names)}
@@ -159,13 +161,13 @@ def test_the_work_of_a_graph_is_its_operations_by_kind():
               "transcendentals": [0.0] * len(rows)}  # fmt: skip
     graph = op_graph("mine", nodes, np.zeros((2, 0), dtype=np.int64))
     plain, rounded = Work.of(graph), Work.of(graph, tf32=["convolution"])
-    assert plain.kind.tolist() == [0, 1, 2, -1, -1]
-    assert plain.flops.tolist() == [1.0, 2.0, 3.0, 5.0, 0.0]
-    assert plain.bytes.tolist() == [10.0, 20.0, 30.0, 50.0, 60.0]
-    assert plain.times.tolist() == [2.0, 1.0, 1.0, 3.0, 1.0]
-    assert rounded.kind.tolist() == [0, 5, 2, -1, -1]
+    assert plain.kind.tolist() == [0, 1, 2, -1, -1, -1, -1]
+    assert plain.flops.tolist() == [1.0, 2.0, 3.0, 5.0, 0.0, 1.0, 0.0]
+    assert plain.bytes.tolist() == [10.0, 20.0, 30.0, 50.0, 60.0, 0.0, 1.0]
+    assert plain.times.tolist() == [2.0, 1.0, 1.0, 3.0, 1.0, 1.0, 1.0]
+    assert rounded.kind.tolist() == [0, 5, 2, -1, -1, -1, -1]
     mixed = Work.of(graph, tf32=["convolution"], bits=16)
-    assert mixed.kind.tolist() == [2, 3, 2, -1, -1]
+    assert mixed.kind.tolist() == [2, 3, 2, -1, -1, -1, -1]
     heavy, rest = MIXED
     assert mixed.bytes == pytest.approx(
-        [10 * heavy, 20 * heavy, 30 * heavy, 50 * rest, 60 * rest])  # fmt: skip
+        [10 * heavy, 20 * heavy, 30 * heavy, 50 * rest, 60 * rest, 0.0, rest])  # fmt: skip

@@ -128,8 +128,6 @@ def probabilities(asked: Array, share: float) -> Array:
         if rest <= 0 or total <= 0:
             break
         chance = np.where(free, np.minimum(weight * rest / total, MOST), chance)
-        if (chance[free] < MOST).all():
-            break
     return chance
 
 
