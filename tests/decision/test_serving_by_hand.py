@@ -147,7 +147,7 @@ def test_a_place_is_given_back_with_how_long_it_was_held_and_whether_it_was_answ
                 await none._given(0.0)
         return line
 
-    assert asyncio.run(run()).seen == [(2.5, True), (1.5, False)]
+    assert asyncio.run(asyncio.wait_for(run(), 60)).seen == [(2.5, True), (1.5, False)]
 
 
 def test_seconds_are_counted_at_every_edge_that_they_do_not_pass() -> None:
