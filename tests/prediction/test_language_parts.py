@@ -12,7 +12,8 @@ pytest.importorskip("torch")
 
 import torch
 
-from rheostat.prediction.iteration_time import smart_language
+from rheostat.prediction.iteration_time import smart_forecaster, smart_language
+from rheostat.prediction.iteration_time.simple_forecasters import SimpleForecaster
 from rheostat.prediction.iteration_time.smart_config import SmartConfig
 from rheostat.prediction.iteration_time.smart_forecaster import SmartForecaster
 from rheostat.prediction.iteration_time.smart_language import (
@@ -178,3 +179,56 @@ def test_weights_of_a_forecaster_are_of_its_seed_alone():
     before = torch.random.get_rng_state()
     SmartForecaster(features, edges, [0, 2], 6, config=SmartConfig(**sizes))
     assert torch.equal(torch.random.get_rng_state(), before)
+
+
+class Echo(torch.nn.Module):
+    """The last time and a learned number, which it notes the size of."""
+
+    def __init__(self):
+        super().__init__()
+        self.more, self.batches = torch.nn.Parameter(torch.zeros(1)), []
+
+    def forward(self, series, snapshots):
+        self.batches.append(len(series))
+        return series[:, -1] + self.more
+
+
+def test_a_training_goes_over_all_samples_in_parts_of_eight_at_most(monkeypatch):
+    monkeypatch.setattr(smart_forecaster, "make_net", lambda *_: Echo())
+    config = SmartConfig(look_back=2, snapshots=1, epochs=3, tune_every=0)
+    made = SmartForecaster(np.ones((40, 3, 1)), np.zeros((2, 0)), [0], 19, config=config)
+    assert (made.horizon, made.forecast(99).time_s.shape) == (30, (30,))
+    for k in range(19):
+        made.observe(1.0 + k % 2)
+    assert made.net.batches == [6, 6, 5] * 3  # iterations 2 to 18
+    said = made.forecast(4)
+    assert made.net.batches[9:] == [1]
+    np.testing.assert_allclose(said.low_s * said.high_s, said.time_s**2)
+    assert (said.low_s < said.time_s).all()
+    made.skip(3)
+    made.observe(2.0)
+    assert made.net.batches[9:] == [1, 1]  # an answer; nothing is learned again
+
+
+def test_before_eight_errors_an_interval_is_two_and_a_half_scales(monkeypatch):
+    monkeypatch.setattr(smart_forecaster, "make_net", lambda *_: Echo())
+    config = SmartConfig(look_back=2, snapshots=1)
+    made = SmartForecaster(np.ones((9, 3, 1)), np.zeros((2, 0)), [0], 8, config=config, horizon=2)
+    made.observe(4.0)
+    said = made.forecast(1)
+    assert said.time_s.tolist() == pytest.approx([4.0])
+    assert said.high_s.tolist() == pytest.approx([4.0 * np.exp(2.5)])
+    assert said.low_s.tolist() == pytest.approx([4.0 * np.exp(-2.5)])
+
+
+def test_a_simple_forecast_has_its_interval_about_it_in_the_logarithm():
+    model = SimpleForecaster("last")
+    assert model.horizon == 30
+    model.observe(3.0)
+    said = model.forecast(2)
+    assert said.time_s.tolist() == pytest.approx([3.0, 3.0])
+    assert said.high_s.tolist() == pytest.approx([3.0 * np.exp(2.5)] * 2)
+    assert said.low_s.tolist() == pytest.approx([3.0 * np.exp(-2.5)] * 2)
+    model.skip(5)
+    assert model.forecast(1).time_s.tolist() == pytest.approx([3.0])
+    assert (said.simulate, said.reason) == (False, "")
