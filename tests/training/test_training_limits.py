@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from types import SimpleNamespace
 
 import numpy as np
@@ -22,9 +23,11 @@ from rheostat.training import env as environments
 from rheostat.training.distill.dagger import DEEPEST, DistillConfig
 from rheostat.training.distill.decision_states import of_network
 from rheostat.training.distill.grow_tree import grow
+from rheostat.training.env.episode_trace import EpisodeRules
 from rheostat.training.env.vector_env import VectorSchedulingEnv
 from rheostat.training.priority import evolve
 from rheostat.training.priority import training_cases as given
+from rheostat.training.rl.actor_critic_config import ActorCriticConfig
 from rheostat.training.rl.dras_config import DrasConfig
 from rheostat.training.rl.networks import Network
 from rheostat.training.rl.rollout import _filled
@@ -48,6 +51,38 @@ def test_an_imitation_is_refused_beyond_its_limits_and_may_stand_at_them(wrong):
     at = DistillConfig(rounds=1, decisions=1, depth=0, share=0.01)
     assert (at.rounds, at.decisions, at.depth) == (1, 1, 0)
     assert DistillConfig(depth=DEEPEST, share=0.99).depth == DEEPEST
+
+
+def test_what_is_not_named_is_as_it_is_published():
+    """Golden: the defaults of every setup."""
+    assert asdict(DistillConfig()) == {"features": "site", "depth": 6, "rounds": 3, "share": 0.8,
+                                       "decisions": 4000, "seed": 0}  # fmt: skip
+    rules = asdict(EpisodeRules())
+    assert rules.pop("weights").tolist() == [1.0] + [0.0] * 7
+    assert rules == {
+        "window": 50, "may_wait": False, "reward": "wait", "episode_jobs": 256,
+        "episode_decisions": None, "warm": True, "backfill": "window", "promise": "held",
+    }  # fmt: skip
+    assert asdict(DrasConfig()) == {
+        "method": "pg", "window": 50, "hidden": (128, 64), "reward": "dras_capability",
+        "inputs": "scaled", "lr": 1e-3, "gamma": 0.99, "instances": 100, "loss": "legal",
+        "steps": "batch", "error": "descent", "explore": 1.0, "explore_factor": 0.995,
+        "explore_least": 0.01, "explore_again": False, "test": "best", "backfill": "window",
+        "plans": "requested", "promise": "held", "decay": "fits", "priorities": "trace",
+    }  # fmt: skip
+    assert asdict(ActorCriticConfig()) == {
+        "method": "ppo", "window": 32, "hidden": (64, 32), "reward": "slowdown", "may_wait": False,
+        "episode_jobs": 256, "lr": 3e-3, "gamma": 0.99, "trace_decay": 0.95, "episodes": 32,
+        "decisions": 128, "epochs": 4, "parts": 4, "clip": 0.2, "tame": 3.0, "entropy": 0.001,
+        "value_weight": 0.5,
+    }  # fmt: skip
+
+
+def test_weights_of_rules_follow_from_the_reward_and_are_no_part_of_what_is_compared():
+    assert EpisodeRules(reward="wait") == EpisodeRules() != EpisodeRules(reward="cost")
+    assert "weights" not in repr(EpisodeRules())
+    with pytest.raises(TypeError, match="weights"):
+        EpisodeRules(weights=np.ones(8))
 
 
 def test_a_learned_order_teaches_what_its_network_says():

@@ -109,6 +109,19 @@ def test_every_feature_of_every_decision_is_that_of_a_plain_count(crowded):
         np.testing.assert_allclose(seen[here], x, rtol=1e-9, atol=1e-9)
 
 
+def test_of_jobs_that_end_together_the_one_that_began_last_is_the_newest():
+    """Of one user: 100 s and 60 s, both over at 100 s, expected at 500 s and 100 s."""
+    jobs = trace([0, 40, 50, 50, 50], [100, 60, 30, 30, 30], [4, 4, 3, 3, 3], [500, 60, 30, 30, 30])
+    trial = DistillTrace.of(table({c: jobs.numpy(c) for c in jobs.frame.columns}
+                                  | {"user": ["a"] * 5}), 8)  # fmt: skip
+    start = np.array([0.0, 40.0, 100.0, 130.0, 130.0])
+    told = watched(trial, start, of_order(batch_policy("sjf").order))
+    rows = told.x[told.first[0] : told.first[0] + told.rows[0]]
+    assert told.asked[0, 0] == 100.0
+    assert rows[:, rank.NAMES.index("last")].tolist() == [np.log(60.0)] * 3
+    assert rows[:, rank.NAMES.index("known")].tolist() == [np.log1p(2)] * 3
+
+
 def test_of_many_decisions_some_are_drawn_and_their_rows_have_a_bound(crowded, monkeypatch):
     trial, start = crowded
     every = watched(trial, start, of_order(batch_policy("sjf").order), features=SITE)
