@@ -44,16 +44,26 @@ def test_another_copy_of_the_same_sources_finds_it(tmp_path):
     """A checkout elsewhere, a container, a release installed anew: numba asks for path and time."""
     hits = []
     for place in ("one", "two"):
-        source = tmp_path / place / "halves.py"
-        source.parent.mkdir()
-        source.write_text("def halved(x):\n    return x / 2\n")
-        spec = importlib.util.spec_from_file_location("halves", source)
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        made = kept(module.halved, str(tmp_path / "mine"))
+        made = kept(parted(tmp_path / place, 2), str(tmp_path / "mine"))
         assert made(3.0) == 1.5
         hits.append(sum(made.stats.cache_hits.values()))
     assert hits == [0, 1]
+
+
+def test_a_function_that_changed_is_compiled_anew_though_its_folder_is_named_by_others(tmp_path):
+    """Functions of other packages are kept with those of the engines that they call."""
+    said = [kept(parted(tmp_path / f"by{n}", n), str(tmp_path / "mine"))(6.0) for n in (2, 3)]
+    assert said == [3.0, 2.0]
+
+
+def parted(place, by):
+    """``part(x)`` of a file of its own: x over a number."""
+    place.mkdir()
+    (place / "parts.py").write_text(f"def part(x):\n    return x / {by}\n")
+    spec = importlib.util.spec_from_file_location("parts", place / "parts.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.part
 
 
 @pytest.mark.parametrize("kind", ["read-only", "others", "no home"])

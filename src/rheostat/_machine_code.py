@@ -124,10 +124,11 @@ def kept(function: Callable[..., Any], folder: str, **options: Any) -> Any:
 
 
 def _keep_by_contents(kept_code: Any, function: Callable[..., Any], folder: str) -> None:
-    """Let machine code be found again by the hash in its folder's name, wherever the sources lie.
+    """Let machine code be found again by what the sources hold, wherever they lie.
 
     Numba's own key is the path and the time of the source file: each checkout, and each
-    installation of one release, would compile for four minutes what another had made.
+    installation of one release, would compile for four minutes what another had made.  The hash in
+    the folder's name is of the engines; a function of another package is known by its own file too.
     """
     from numba.core.caching import IndexDataCacheFile
 
@@ -135,8 +136,15 @@ def _keep_by_contents(kept_code: Any, function: Callable[..., Any], folder: str)
     place.mkdir(exist_ok=True)
     kept_code._cache_path = str(place)
     kept_code._cache_file = IndexDataCacheFile(
-        str(place), kept_code._impl.filename_base, source_stamp=Path(folder).name
+        str(place),
+        kept_code._impl.filename_base,
+        source_stamp=(Path(folder).name, _digest(function.__code__.co_filename)),
     )
+
+
+@cache
+def _digest(source: str) -> str:
+    return hashlib.sha256(Path(source).read_bytes()).hexdigest()
 
 
 @cache
