@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from rheostat.prediction.iteration_time import noise_floor as noise_floors
 from rheostat.prediction.iteration_time.adaptive import AdaptiveForecaster
 from rheostat.prediction.iteration_time.change import RegimeTracker
 from rheostat.prediction.iteration_time.cycles import CycleBank
@@ -116,3 +117,26 @@ def test_the_floor_follows_a_pattern_and_cuts_at_small_steps_without_noise():
     known = noise_floor(pattern)
     assert np.abs(known / pattern - 1).mean() < 0.03
     assert [s.start for s in regimes(np.repeat([1.0, 1.1, 1.0], [20, 20, 20]))] == [0, 20, 40]
+
+
+def test_what_the_experts_say_is_worked_out_once_for_each_iteration(monkeypatch):
+    model, asked = AdaptiveForecaster(horizon=2), []
+    each = model._each
+    monkeypatch.setattr(model, "_each", lambda around: asked.append(around) or each(around))
+    model.observe(1.0)
+    near, same = (Surroundings((Neighbour("b", 0.1, 1.0, True, 0.5),)) for _ in range(2))
+    first = model.forecast(1, near).time_s
+    assert model.forecast(1, near).time_s == first
+    model.observe(1.1, near)
+    assert asked == [near]
+    model.forecast(1, same)
+    model.forecast(1, near)
+    assert [a is b for a, b in zip(asked[1:], (same, near), strict=True)] == [True, True]
+
+
+def test_where_cuts_are_chance_the_floor_is_the_median_of_all_others(monkeypatch):
+    z = 0.1 * np.random.default_rng(4).standard_normal(40)
+    pairs = [slice(k, k + 2) for k in range(0, 40, 2)]
+    monkeypatch.setattr(noise_floors, "regimes", lambda times: pairs)
+    whole = [np.median(np.delete(z, i)) for i in range(40)]
+    assert noise_floor(np.exp(z)) == pytest.approx(np.exp(whole))

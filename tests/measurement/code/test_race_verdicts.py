@@ -7,14 +7,16 @@ from dataclasses import replace
 import pytest
 
 from rheostat.errors import DataError
-from rheostat.measurement.code import rungs_races, rungs_run
+from rheostat.measurement.code import rungs_measure, rungs_races, rungs_run, toolchain
 from rheostat.measurement.code.capture import SandboxLimits
+from rheostat.measurement.code.case import RungOptions
 from rheostat.measurement.code.hecbench import (
     HEADERS,
     hecbench_names,
     read_hecbench,
     with_arguments,
 )
+from rheostat.measurement.code.kernel_work import kernel_work
 from rheostat.measurement.code.lock_sets import WAITING
 from rheostat.measurement.code.manifest import write_manifest
 from rheostat.measurement.code.program import Program
@@ -22,7 +24,8 @@ from rheostat.measurement.code.program_inputs import InputRange, ProgramInputs, 
 from rheostat.measurement.code.similarity import c_tokens, line_similarity, token_similarity
 from rheostat.measurement.code.syntax_tree import DEEPEST, nesting, syntax_tree
 from rheostat.measurement.code.verdict import FAILED, NOT_SHOWN, PASSED, Finding
-from tests.measurement.code.rung_cases import LARGE, SMALL, SMALLER, given, of, program
+from rheostat.measurement.code.workbench import Built, _command
+from tests.measurement.code.rung_cases import LARGE, SMALL, SMALLER, given, lacks, of, program
 from tests.measurement.scripted import done
 
 FOUND = [Finding("races", "a.c", 9, "odd")]
@@ -258,3 +261,43 @@ def test_a_sanitized_run_that_differs_is_asked_about_once_more(case, box):
     assert made.state == FAILED
     threads = [a.environment["OMP_NUM_THREADS"] for a in box.asked("run sanitizers")]
     assert threads == ["2", "1"]  # what one thread shows is no race
+
+
+# --- more pairs, other names -------------------------------------------------------------------
+
+
+def test_more_pairs_are_taken_while_no_change_can_be_told_and_all_of_them_count(case, box):
+    """The candidate takes 0.9 and 1.2 s in turns: six pairs tell nothing, nor do twelve."""
+    walls = iter([0.9, 1.2] * 99)
+    box.says["original", "start"] = done(wall_s=0.0)
+    box.says["original", "run gcc"] = done(LARGE.output, wall_s=1.0)
+    box.says["candidate", "run gcc"] = lambda a: done(LARGE.output, wall_s=next(walls))
+    made = rungs_measure.time(replace(case, options=RungOptions(pairs=6, most_pairs=12)))
+    assert made.numbers["pairs"] == 12
+    assert made.numbers["original_runtime_s"] == 1.0
+    assert made.numbers["runtime_s"] == pytest.approx(1.05)
+    runs = [a.whose for a in box.asked("run gcc")]
+    assert runs.count("original") == runs.count("candidate") == 12
+    one = rungs_measure.time(replace(case, options=RungOptions(pairs=6)))
+    assert one.numbers["pairs"] == 6
+
+
+def test_kernels_that_oclgrind_cannot_run_are_said(case, box):
+    opencl = of(case, "opencl")
+    case.reference.original = program("original", "opencl")
+    box.says["candidate", "run gcc"] = done("", "z" * 300, 4)
+    said = "Instructions executed for kernel 'f':\n  990 - br\n"
+    box.says["original", "run gcc"] = done(said)
+    lacks(lambda: kernel_work(opencl), "oclgrind ended with status 4: " + "z" * 200)
+
+
+def test_a_program_has_another_name_only_where_it_is_a_file_of_its_folder(tmp_path):
+    made = Built(program("candidate"), toolchain.GCC, tmp_path, done(), ("./program", "x"))
+    assert _command(made, "sum") == ("./program", "x")  # there is none
+    (tmp_path / "program").write_text("code")
+    assert _command(made, "") == ("./program", "x")
+    assert _command(made, "sum") == ("./sum", "x")
+    assert (tmp_path / "sum").samefile(tmp_path / "program")
+    (tmp_path / "taken").write_text("another")
+    assert _command(made, "taken") == ("./program", "x")
+    assert _command(replace(made, command=("/bin/true",)), "sum") == ("/bin/true",)
