@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -239,6 +239,12 @@ class Machine:
             self.partitions, self.maintenance, self.failures, self.random_failures, self.cap_w
         )  # fmt: skip
         return not any(things) and self.rules == Rules()
+
+    @property
+    def capped_alone(self) -> bool:
+        """A plain machine but for a power cap that does not change."""
+        cap = self.cap_w
+        return cap is not None and len(set(cap.values)) == 1 and replace(self, cap_w=None).plain
 
     @classmethod
     def load(cls, source: str | Path) -> Machine:

@@ -16,6 +16,7 @@ from rheostat.errors import DataError
 from rheostat.simulation.log_machine import placed
 from rheostat.simulation.policies.policy import Policy, SchedulingProblem, as_policy, cannot
 from rheostat.simulation.result import Simulation, account_of, run_table
+from rheostat.simulation.site.cap_shares import in_shares
 from rheostat.simulation.site.simulate_site import simulate_site
 from rheostat.simulation.workload import Estimates, workload
 
@@ -63,7 +64,10 @@ def simulate_run(  # noqa: PLR0913 - what is known of jobs and site, all but thr
     if isinstance(rule, BatchPolicy) and (site or not machine.plain):
         return simulate_site(jobs, rule, machine, estimates=estimates, **site)
     load = workload(jobs, machine)
-    plan = rule.plan(SchedulingProblem(jobs, load, machine, estimates, seed))
+    problem, seen = SchedulingProblem(jobs, load, machine, estimates, seed), False
+    if machine.capped_alone:
+        problem, load, seen = in_shares(problem, power_w)
+    plan = rule.plan(problem)
     ran = run_table(jobs, load, plan)
-    account = account_of(machine, ran)
-    return Simulation(ran, rule, machine, plan.passes, plan.cpu_s, plan.clairvoyant, account)
+    account, clairvoyant = account_of(machine, ran), plan.clairvoyant or seen
+    return Simulation(ran, rule, machine, plan.passes, plan.cpu_s, clairvoyant, account)

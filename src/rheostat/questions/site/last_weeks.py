@@ -20,6 +20,7 @@ from rheostat.simulation.grid_plans import believed_watts
 
 MOST_JOBS = 50_000
 COMPARED = ("easy", "sjf+easy", "saf+easy", "wfp3+easy")
+LEARNED = "agent:ours"
 
 
 @question
@@ -80,7 +81,7 @@ def site_policies(
     jobs: inputs.Jobs,
     *,
     machine: Machine | str,
-    policies: Sequence[str] = COMPARED,
+    policies: Sequence[str] | None = None,
     cap_w: float | None = None,
     days: float = 31.0,
     seed: int = 0,
@@ -93,8 +94,9 @@ def site_policies(
         A log, as `rheostat.simulate` takes it.
     machine : Machine or str
         Processors, or a TOML file.
-    policies : sequence of str
-        Names; the others are compared with the first.
+    policies : sequence of str, optional
+        Names; the others are compared with the first.  By default simple orders, and the learned
+        one on machines without partitions.
     cap_w : float, optional
         A power cap, W, in place of the machine's; what a job draws is believed from jobs that had
         ended when it came.
@@ -128,4 +130,6 @@ def site_policies(
     if cap_w is not None:
         site = replace(site, cap_w=Series.of(cap_w))
     believed = None if site.cap_w is None else believed_watts(recent, site)
+    if policies is None:
+        policies = (*COMPARED, LEARNED) if site.plain or site.capped_alone else COMPARED
     return simulate(recent, list(policies), site, power_w=believed, seed=seed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from rheostat.errors import DataError
 from rheostat.simulation.learned_priority.priority import LearnedPriority
@@ -25,6 +26,7 @@ class LearnedPolicy:
     semantics: str = "textbook"
     ties: str = "event"
     overdue: str = "extend"
+    in_shares: ClassVar[bool] = True
 
     def with_guard(self, limit: float) -> LearnedPolicy:
         """The same with another limit of its guard."""

@@ -3,7 +3,8 @@
 A simple order with or without backfilling, a learned priority, an agent, a tree, your own class:
 each is a `Policy`.  A `BatchPolicy` leaves the starts to the compiled engines
 (`SchedulingProblem.by_priority`) and runs on any site; every other policy makes them itself, on a
-machine of processors alone.
+machine of processors alone.  One with ``in_shares`` sees of sizes what share of the machine they
+are, so that it can plan under a constant power cap, too (`rheostat.simulation.site.cap_shares`).
 """
 
 from __future__ import annotations
@@ -175,7 +176,13 @@ def cannot(
     """
     if isinstance(policy, BatchPolicy) and policy.guard is None:
         return []
-    problems = [] if machine.plain else ["machine: with this policy expected processors alone"]
+    problems: list[str] = []
+    shares, wanted = getattr(policy, "in_shares", False), "processors alone"
+    if shares and machine.capped_alone:
+        further = [name for name in further if not name.startswith("power")]
+    elif not machine.plain:
+        wanted += ", or with a power cap that does not change" if shares else ""
+        problems = [f"machine: with this policy expected {wanted}"]
     if not (isinstance(estimates, str) and estimates in KNOWN):
         given = estimates if isinstance(estimates, str) else "something else"
         problems.append(f"estimates: with this policy expected user or perfect, got {given}")
