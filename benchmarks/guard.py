@@ -78,15 +78,18 @@ def broken(number: int, limit: float) -> list[str]:
     """A line per kind of burst: how many of them, and by how much of the longest job."""
     lines = []
     for kind in KINDS:
-        beyond, most = 0, 0.0
+        beyond, without, most = 0, 0, 0.0
         for seed in range(number // len(KINDS)):
             jobs, order = burst(kind, seed), ORDERS[seed % len(ORDERS)]
             allowed = limit * played(jobs, SIZE, "easy")[1]
             over = played(jobs, SIZE, f"{order}+easy+{limit:g}x")[1] - allowed
             beyond += over > 0
+            without += played(jobs, SIZE, f"{order}+easy")[1] > allowed
             most = max(most, over / jobs.numpy("runtime_s").max())
-        lines.append(f"{kind}: {beyond} of {number // len(KINDS)} beyond the limit, "
-                     f"by {most:.2f} of the longest run time at most")  # fmt: skip
+        lines.append(
+            f"{kind}: {beyond} of {number // len(KINDS)} beyond the limit "
+            f"({without} without a guard), by {most:.2f} of the longest run time at most"
+        )
     return lines
 
 

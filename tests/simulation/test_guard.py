@@ -71,6 +71,28 @@ def test_nobody_waits_much_longer_than_under_first_come_first_served(kind, order
     assert beyond <= 1
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_wait_beyond_the_limit_is_an_older_job_s_doing_or_of_one_that_ran(kind):
+    """Whose end lets a late job start came before it, or had started before it was late."""
+    orders = ("sjf", "saf", "lxf", "wfp3", "unicef", "f1", "f4")
+    beyond = 0
+    for seed in range(2000 // len(KINDS)):
+        jobs, order = burst(kind, seed), orders[seed % len(orders)]
+        limit = 1.5 * simulate(jobs, "easy", SIZE, overdue="extend").numpy("wait_s").max()
+        ran = simulate(jobs, f"{order}+easy+1.5x", SIZE, overdue="extend")
+        submit, start, end, wait = (ran.numpy(f"{c}_s") for c in ("submit", "start", "end", "wait"))
+        assert len(ran) == len(jobs)
+        assert wait.max() <= limit + ran.numpy("runtime_s").max()
+        for late in np.flatnonzero(wait > limit):
+            held = end == start[late]
+            fair = (submit <= submit[late]) | (start < submit[late] + limit)
+            assert held.any()
+            assert fair[held].all()
+        beyond += wait.max() > limit
+    assert beyond <= 6
+
+
 def test_a_wide_job_is_not_passed_for_ever_by_a_stream_of_short_ones():
     n = 400
     submit = np.r_[1.0, np.arange(n) * 5.0]

@@ -76,6 +76,18 @@ def _whole(given: Columns, rng: np.random.Generator) -> Columns:
     return given
 
 
+def _stream(given: Columns, rng: np.random.Generator) -> Columns:
+    """Behind the first tenth, the last of which needs all, short narrow jobs without end."""
+    n = len(given["submit_s"])
+    first = n // 10
+    given["cores"][first - 1] = SIZE
+    given["cores"][first:] = rng.choice([1, 2], n - first)
+    given["runtime_s"][first:] = rng.integers(50, 150, n - first)
+    given["time_limit_s"][first:] = 2 * given["runtime_s"][first:]
+    given["submit_s"][first:] = given["submit_s"][first - 1] + 10 * np.arange(n - first)
+    return given
+
+
 def _plain(given: Columns, rng: np.random.Generator) -> Columns:
     return given
 
@@ -83,4 +95,5 @@ def _plain(given: Columns, rng: np.random.Generator) -> Columns:
 KINDS: dict[str, Callable[[Columns, np.random.Generator], Columns]] = {
     "random": _plain, "equal jobs": _equal, "one user's flood": _flood,
     "no request": _unasked, "requests outlived": _outlived, "the whole machine": _whole,
+    "an endless stream": _stream,
 }  # fmt: skip
