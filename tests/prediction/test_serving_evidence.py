@@ -16,7 +16,7 @@ from rheostat.explanation.interval_words import interval_words, refuse_unheld
 from rheostat.prediction.saved_models import persist
 from rheostat.prediction.serving_law import ServingLaw
 from rheostat.prediction.serving_law.configurations import Configurations
-from rheostat.prediction.serving_law.law import MEDIAN, NAMES, SPREAD, step
+from rheostat.prediction.serving_law.law import MEDIAN, NAMES, SPREAD, in_units, step
 from rheostat.prediction.serving_law.part_weights import (
     FEWEST,
     PRIOR_WIDTH,
@@ -71,7 +71,7 @@ def test_prompts_are_computed_once_and_caches_read_with_every_token():
     short, long = of({"prompt_tokens": 100, "output_tokens": 100}), of(
         {"prompt_tokens": 8000, "output_tokens": 100})  # fmt: skip
     (t1, e1, _), (t2, e2, _) = (np.exp(np.array(step(MEDIAN, c))[:, 0]) for c in (short, long))
-    p = dict(zip(NAMES, np.exp(MEDIAN), strict=True))
+    p = dict(zip(NAMES, in_units(MEDIAN), strict=True))
     read = 64 * p["cache"] * math.sqrt(70) / (2 * 3.35e12) / 540
     assert t2 - t1 == pytest.approx((8050 - 150) * read, rel=1e-6)
     layers = 32 * (70 / 8) ** (1 / 3)

@@ -20,6 +20,7 @@ from rheostat.prediction.serving_law.law import (
     NAMES,
     PARAMETERS,
     SPREAD,
+    in_units,
     jacobian,
     step,
 )
@@ -66,7 +67,7 @@ def test_a_larger_batch_takes_longer_and_less_energy_per_token(seed):
 def test_one_gpu_pays_for_no_exchange_and_the_terms_add_up():
     one = Configurations.of(table({"app": ["m"], "params": [1e9], "gpu_model": ["V100"],
                                    "gpus": [1], "batch_cap": [1]}))  # fmt: skip
-    p = dict(zip((q.name for q in PARAMETERS), np.exp(MEDIAN), strict=True))
+    p = dict(zip((q.name for q in PARAMETERS), in_units(MEDIAN), strict=True))
     t_w, t_k = 2e9 / 0.9e12 / p["bandwidth"], p["cache"] / 0.9e12
     t_c = 2e9 / 125e12 / p["compute"]
     t = p["host"] + p["request"] + math.hypot(t_w, t_c) + t_k

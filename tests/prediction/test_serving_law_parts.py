@@ -14,7 +14,7 @@ from rheostat.prediction.serving_law import ServingLaw, equation, predictor
 from rheostat.prediction.serving_law.closed_form import ClosedForm
 from rheostat.prediction.serving_law.configurations import Configurations
 from rheostat.prediction.serving_law.kernel_medians import medians
-from rheostat.prediction.serving_law.law import MEDIAN, NAMES, step
+from rheostat.prediction.serving_law.law import MEDIAN, NAMES, RATES, in_units, jacobian, step
 from rheostat.prediction.serving_law.measured_range import outside
 from rheostat.prediction.serving_law.products import ProductLaw, variables_of
 from rheostat.prediction.serving_law.sensitivity import Sensitivity, sensitivity
@@ -161,9 +161,21 @@ MIXED = several(
 )  # fmt: skip
 
 
+def test_no_rate_is_above_the_makers_and_slopes_have_no_kink_there():
+    """The law knows of no rate above the maker's; near it, slopes change as far as it is gone."""
+    at = np.linspace(-1.0, 1.0, 201)[:, None] * RATES + MEDIAN * ~RATES
+    rates = in_units(at)[:, RATES]
+    assert (rates <= 1.0).all()
+    assert (np.diff(rates, axis=0) > 0).all()
+    assert in_units(MEDIAN) == pytest.approx(np.exp(MEDIAN), rel=1e-3)
+    one = configurations(batch_cap=[64] * 201)
+    slopes = jacobian(at, one).reshape(3, 201, -1)[0][:, RATES]
+    assert np.abs(np.diff(slopes, axis=0)).max() < 0.05
+
+
 @pytest.mark.parametrize(("fitted", "expected"), [
-    (False, [-7.28423341, 2.53552955, 6.07519245]),
-    (True, [-9.15956423, 0.188021009 * 1.2**2, 0.596624609 * 1.2**2]),  # of few groups
+    (False, [-7.2835432, 2.53178733, 6.07186856]),
+    (True, [-9.17513104, 0.193335367 * 1.2**2, 0.612772323 * 1.2**2]),  # of few groups
 ])  # fmt: skip
 def test_the_prior_is_the_one_that_figures_of_the_pages_stand_on(fitted, expected):
     """Medians, spreads and correlations in three sums: who changes one measures anew."""

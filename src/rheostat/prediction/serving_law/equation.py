@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtri
 
-from rheostat.prediction.serving_law.law import HIGHEST, NAMES, PARAMETERS
+from rheostat.prediction.serving_law.law import NAMES, PARAMETERS, in_units
 from rheostat.prediction.serving_law.predictor import ServingLaw
 from rheostat.prediction.serving_law.sensitivity import sensitivity
 
@@ -76,7 +76,7 @@ def intervals(law: ServingLaw, level: float = 0.9) -> dict[str, tuple[float, flo
     deviation = np.sqrt(np.diag(law.common_covariance()))
     z = float(ndtri((1 + level) / 2))
     moves = np.array([0.0, -z, z])[:, None] * deviation
-    values = np.exp(np.minimum(law.log_parameters_ + moves, HIGHEST)).T
+    values = in_units(law.log_parameters_ + moves).T
     return {n: (float(v), float(a), float(b)) for n, (v, a, b) in zip(NAMES, values, strict=True)}
 
 

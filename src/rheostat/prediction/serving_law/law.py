@@ -81,8 +81,10 @@ SPREAD = np.array([variance(LEVELS[p.name]) ** 0.5 for p in PARAMETERS])
 """Standard deviation of each log-parameter at one configuration before anything is measured."""
 SEEN = 0.3
 """Share of the time to prepare a request that no crowd hides: hosts prepare so many and no more."""
-HIGHEST = np.where([n in ("bandwidth", "compute") for n in NAMES], 0.0, np.inf)
-"""No rate is above the maker's."""
+RATES = np.array([n in ("bandwidth", "compute") for n in NAMES])
+NEAR = 0.1
+"""How far, in the logarithm, from the maker's rates it tells that none is above them: smoothly, as
+the most likely parameters were sought in dozens of steps to and fro over a kink there."""
 LEAST_HEADROOM = 0.05
 """Share of the rated power that is left for work at the tightest cap that is told apart."""
 
@@ -115,7 +117,7 @@ def step(log_parameters: Array, c: Configurations) -> tuple[Array, Array, Array]
     ``log_parameters`` are those of all rows, (k,), or of each row, (n, k).
     """
     (host, request, bandwidth, compute, cache, sync, exchange, experts, static, moving, computing,
-     prefill, prepare, crowd) = np.exp(np.minimum(log_parameters, HIGHEST)).T  # fmt: skip
+     prefill, prepare, crowd) = in_units(log_parameters).T  # fmt: skip
     split, batch = c.experts_split, c.batch / c.dp
     crowd_of_experts = batch * split / c.split
     touched = 1.0 - np.exp(-experts * crowd_of_experts * c.active / c.params)
@@ -136,6 +138,18 @@ def step(log_parameters: Array, c: Configurations) -> tuple[Array, Array, Array]
     work = static * each + busy / c.batch + computing * compute * prompts
     energy = c.gpus * c.power_w * work
     return np.log(time), np.log(energy), np.log(energy / each)
+
+
+def in_units(log_parameters: Array) -> Array:
+    """The parameters in their units, (..., k); rates that a maker states are below 1.
+
+    Examples
+    --------
+    >>> [f"{in_units(x * RATES).min():.3f}" for x in (-0.5, 0.0, 9.0)]
+    ['0.606', '0.933', '1.000']
+    """
+    below = np.where(RATES, -NEAR * np.logaddexp(0.0, -log_parameters / NEAR), log_parameters)
+    return np.asarray(np.exp(below))
 
 
 def token_s(compute: Array | float, c: Configurations) -> Array:

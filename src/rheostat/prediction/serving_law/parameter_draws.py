@@ -7,7 +7,7 @@ from scipy.linalg import cho_solve
 from scipy.special import ndtri
 
 from rheostat.prediction.serving_law.configurations import Array, Configurations
-from rheostat.prediction.serving_law.law import HIGHEST, NAMES
+from rheostat.prediction.serving_law.law import NAMES, in_units
 from rheostat.prediction.serving_law.predictor import QUANTITIES, ServingLaw
 from rheostat.prediction.serving_law.sharing import PARAMETERS, PriorCovariance, variance
 
@@ -39,7 +39,8 @@ def parameter_draws(law: ServingLaw, name: str, asked: Configurations, draws: in
     middle, deviation = law.log_parameters_of(asked)[:, k], _deviation(law, k, asked)
     even = (np.arange(draws) + 0.5) / draws
     z = ndtri(np.random.default_rng(law.seed).permutation(even))[:, None]
-    return np.asarray(np.exp(np.minimum(middle + deviation * z, HIGHEST[k])))
+    drawn = (middle + deviation * z)[..., None] * (np.arange(len(NAMES)) == k)
+    return in_units(drawn)[..., k]
 
 
 def _deviation(law: ServingLaw, k: int, asked: Configurations) -> Array:

@@ -27,7 +27,7 @@ from rheostat.prediction.features.model_columns import learnable
 from rheostat.prediction.saved_models.from_file import blames_its_file
 from rheostat.prediction.serving_law.configurations import NEEDED, Array, Configurations
 from rheostat.prediction.serving_law.kernel_medians import medians
-from rheostat.prediction.serving_law.law import HIGHEST, MEDIAN, NAMES, jacobian, step
+from rheostat.prediction.serving_law.law import MEDIAN, NAMES, in_units, jacobian, step
 from rheostat.prediction.serving_law.learned_part import LogGaussian
 from rheostat.prediction.serving_law.measured_range import outside
 from rheostat.prediction.serving_law.part_weights import (
@@ -46,11 +46,9 @@ QUANTITIES = (*TARGETS, "power_w")
 NOISE, SCATTER = 0.02, 0.1
 """Relative error of one measurement; of the law, where no residual is learned."""
 EVERY = tuple(range(len(QUANTITIES)))
-STEPS, HALVINGS, CLOSE = 40, 10, 1e-2
-"""At most so many steps towards the most likely parameters, each halved so often until it gains
-as much as `CLOSE`, in units of the logarithm of the likelihood."""
-
-
+STEPS, HALVINGS, CLOSE = 40, 10, 0.1
+"""At most so many steps towards the most likely parameters, while each gains as much as `CLOSE`,
+in units of the logarithm of the likelihood; each is halved at most so often."""
 MOST_ROWS, BLOCK = 800, 1000
 """Rows that are learned from at most, and that are asked for at once: matrices are (q n, q n)."""
 
@@ -237,8 +235,7 @@ class ServingLaw:
     @property
     def parameters_(self) -> Mapping[str, float]:
         """The law's parameters by name, in their units: those of a configuration not measured."""
-        numbers = np.exp(np.minimum(self.log_parameters_, HIGHEST))
-        return dict(zip(NAMES, numbers.tolist(), strict=True))
+        return dict(zip(NAMES, in_units(self.log_parameters_).tolist(), strict=True))
 
     def common_covariance(self) -> Array:
         """Covariance (k, k) of ``log_parameters_``: the prior narrowed by the measurements."""
@@ -253,7 +250,7 @@ class ServingLaw:
         return np.asarray(self.slopes_ * [_every(name) for name in NAMES])
 
     def _settle(self, logs: Array, shared: PriorCovariance) -> None:
-        """Go to the most likely parameters, where each step gains: Gauss-Newton, steps halved."""
+        """Go to the most likely parameters by Gauss-Newton, each step halved while that gains."""
         rows = self.observed_
         noise = np.eye(len(rows)) * (NOISE if self.residual else SCATTER) ** 2
         residuals = self._residuals(shared, EVERY, EVERY)
@@ -270,14 +267,16 @@ class ServingLaw:
         now, at, self.weights_[rows] = unlikely(self.pull_)
         for _ in range(STEPS):
             whole = self._tangent(at, logs, shared, residuals, noise) - self.pull_
+            best = (np.inf, at, self.weights_[rows], 0.0)
             for share in 0.5 ** np.arange(HALVINGS):
-                cost, then, weights = unlikely(self.pull_ + share * whole)
-                if cost < now:
+                tried = (*unlikely(self.pull_ + share * whole), share)
+                if best[0] < min(now, tried[0]):
                     break
-            if cost >= now - CLOSE:
+                best = min(best, tried, key=lambda t: t[0])
+            if best[0] >= now - CLOSE:
                 break
-            self.pull_ = self.pull_ + share * whole
-            now, at, self.weights_[rows] = cost, then, weights
+            self.pull_ = self.pull_ + best[3] * whole
+            now, at, self.weights_[rows], _ = best
 
     def _tangent(
         self, at: Array, logs: Array, shared: PriorCovariance, residuals: Array, noise: Array

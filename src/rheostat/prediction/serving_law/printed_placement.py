@@ -15,7 +15,7 @@ import numpy as np
 from rheostat.core.jobs import JobTable
 from rheostat.prediction.serving_law.configurations import Array, Configurations
 from rheostat.prediction.serving_law.equation import LATEX, PYTHON, SYMBOLS, TEXT
-from rheostat.prediction.serving_law.law import HIGHEST, NAMES, PARAMETERS, step
+from rheostat.prediction.serving_law.law import NAMES, PARAMETERS, in_units, step
 from rheostat.prediction.serving_law.predictor import QUANTITIES, ServingLaw
 
 AT_ONCE = 6
@@ -45,11 +45,11 @@ class PrintedPlacement:
     def of(law: ServingLaw, asked: JobTable) -> PrintedPlacement:
         """What ``law`` answers for ``asked``."""
         at = Configurations.of(asked)
-        logs = np.minimum(law.log_parameters_of(at), HIGHEST)
+        logs = law.log_parameters_of(at)
         said = law.predict(asked)
         answers = np.column_stack([said.mean(q) for q in QUANTITIES])
         factors = answers / np.exp(np.column_stack(step(logs, at)))
-        return PrintedPlacement(at, _labels(at), np.exp(logs), factors, answers)
+        return PrintedPlacement(at, _labels(at), in_units(logs), factors, answers)
 
     def as_text(self) -> str:
         """The equation, and a column of numbers for each configuration."""

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,6 +95,11 @@ class PriorCovariance:
     parameters: Mapping[str, Array]
     by_level: Mapping[str, Array]
 
+    @cached_property
+    def _by_row(self) -> Array:
+        """Covariances of all parameters (k), (n, k, 1, m)."""
+        return np.stack(list(self.parameters.values()), axis=1)[:, :, None]
+
     @staticmethod
     def between(a: Configurations, b: Configurations) -> PriorCovariance:
         """What rows of ``a`` have in common with rows of ``b``."""
@@ -116,7 +122,7 @@ class PriorCovariance:
             for slopes, kinds in ((of_a, kinds_a), (of_b, kinds_b))
         )
         blocks = total.reshape(len(kinds_a), a.shape[1], len(kinds_b), b.shape[1])
-        moved = np.stack([self.parameters[name] for name in self.parameters], axis=1)[:, :, None]
+        moved = self._by_row
         other = np.ascontiguousarray(b.transpose(2, 0, 1))
         for i, row in enumerate(moved):  # one row at a time stays in the processor's cache
             both = (row * other).reshape(len(self.parameters), -1)

@@ -20,7 +20,7 @@ from rheostat.errors import DataError, Infeasible
 from rheostat.prediction.accelerators import accelerator
 from rheostat.prediction.serving_law import ServingLaw
 from rheostat.prediction.serving_law.configurations import Configurations
-from rheostat.prediction.serving_law.law import NAMES, step
+from rheostat.prediction.serving_law.law import NAMES, in_units, step
 from rheostat.questions.llm.serving_model import AS_LLAMA, CacheSize
 from rheostat.recipes.energylens import simple_rules
 from rheostat.simulation.serving.deployment import Deployment
@@ -62,7 +62,7 @@ def replicas_of(
     logs = law.log_parameters_of(at)
     (alone_s, *_), (full_s, *_) = (np.exp(step(logs, c)) for c in (ones, at))
     itl, energy = front.mean("itl_s"), front.mean("energy_per_token_j")
-    numbers = dict(zip(NAMES, np.exp(logs).T, strict=True))
+    numbers = dict(zip(NAMES, in_units(logs).T, strict=True))
     made: list[Replica | None] = []
     for i, name in enumerate(at.gpu):
         gpu = accelerator(str(name))
