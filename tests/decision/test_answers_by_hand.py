@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from rheostat.decision.serving import proxy_messages
+from rheostat.decision.serving import proxy_messages, waiting_line
 from rheostat.decision.serving.answer_length import AnswerLength
 from rheostat.decision.serving.dispatch_queue import DispatchQueue
 from rheostat.decision.serving.proxy import ServingProxy
@@ -21,6 +21,7 @@ from rheostat.decision.serving.proxy_messages import (
     request_id,
 )
 from rheostat.decision.serving.service_order import ServiceOrder
+from rheostat.decision.serving.waiting_line import BoundLine
 
 
 def passed(parts, *, status=200, kind=b"application/json", at_once=True, **headers):
@@ -179,3 +180,49 @@ def test_tokens_are_counted_as_stated_or_by_pieces() -> None:
     assert length(text, streamed=True) == (6.0, None)
     assert length(b"event: x\ndata: oops\n" + text, streamed=True) == (6.0, None)
     assert length(b"data: [DONE]\n", streamed=True) == (None, None)
+
+
+def test_who_was_given_up_and_leaves_is_never_next() -> None:
+    line, places = BoundLine(1, 1, 50.0, clock=lambda: 0.0), [Place() for _ in range(3)]
+    line._cost_due = dict.fromkeys(places, (1.0, 1.0))
+    line._given_up = [(float(i), 0.0, i, place) for i, place in enumerate(places)]
+    line.drop(places[0])
+    assert [line.pop(), line.pop(), line.pop()] == [places[1], places[2], None]
+    assert list(line._cost_due) == places[1:]
+
+
+class Place:
+    """Stands for a future."""
+
+
+def test_who_need_not_begin_before_is_overtaken_up_to_the_last_moment(monkeypatch) -> None:
+    """The cheaper one takes 0.6 s: the other may begin 0.6 s from now, and not a moment before."""
+    for latest, first in ((0.6, 1), (0.5999, 0)):
+        begins = iter([latest, 99.0])
+        monkeypatch.setattr(waiting_line, "latest_begin", lambda *_, b=begins: next(b))
+        line, places = BoundLine(1, 1, 50.0, clock=lambda: 0.0), [Place(), Place()]
+        line.push(4.0, places[0])
+        line.push(0.5, places[1])
+        line._came = 0  # nobody may be given up
+        assert line.pop() is places[first]
+
+
+@pytest.mark.parametrize(("host", "delay"), [
+    ("gpu7", 0.25), ("gpu7.local", 0.25), ("10.0.0.7", None), ("::1", None),
+])  # fmt: skip
+def test_of_a_name_several_addresses_are_tried_a_quarter_of_a_second_apart(host, delay) -> None:
+    pytest.importorskip("httpcore2", reason="extra proxy")
+    from rheostat.decision.serving.upstream_stream import UpstreamNetwork
+
+    seen = []
+
+    async def run():
+        async def connection(made, host, port, happy_eyeballs_delay):
+            seen.append((host, port, happy_eyeballs_delay))
+            return None, "stream"
+
+        asyncio.get_running_loop().create_connection = connection
+        return await UpstreamNetwork().connect_tcp(host, 8000, 5.0)
+
+    assert asyncio.run(run()) == "stream"
+    assert seen == [(host, 8000, delay)]

@@ -259,6 +259,14 @@ def test_a_host_is_named_with_its_port_where_that_is_not_the_usual(address, name
     assert Upstream.at(address).named == named
 
 
+@pytest.mark.parametrize(("address", "header"), [
+    ("http://me@gpu7", b"Basic bWU6"), ("http://:pw@gpu7", b"Basic OnB3"),
+    ("http://a%3A:b@gpu7", b"Basic YTo6Yg=="), ("http://gpu7", b""),
+])  # fmt: skip
+def test_a_user_or_a_password_alone_is_a_header_too(address, header) -> None:
+    assert Upstream.at(address).authorization == header
+
+
 @pytest.mark.parametrize(("method", "body", "length"), [
     ("GET", b"", None), ("DELETE", b"abc", b"3"), ("POST", b"", b"0"), ("PUT", b"", b"0"),
     ("PATCH", b"", b"0"), ("HEAD", b"", None),
