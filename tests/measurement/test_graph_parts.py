@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from rheostat.core.graph import op_graph
 from rheostat.errors import DataError
 from rheostat.measurement.graphs import step_source
+from rheostat.measurement.graphs.aten_costs import aten_cost
 from rheostat.measurement.graphs.graph_costs import costs_by_class, total_costs
 from rheostat.measurement.graphs.hlo.hlo_types import HloType
 from rheostat.measurement.graphs.hlo.hlo_window import WindowSide, read_window
@@ -171,3 +172,23 @@ def test_a_step_is_called_with_the_batch_that_it_takes() -> None:
     assert step_source._call(Whole, None, "here")[0]()[1:] == (5,)
     with pytest.raises(DataError, match="batch_size or of nothing, got data"):
         step_source._call(lacking, None, "here")
+
+
+def test_an_error_of_ours_in_the_code_of_a_step_is_said_as_it_is(tmp_path) -> None:
+    code = "from rheostat.errors import DataError\nraise DataError('my table', ['so it is'])\n"
+    (tmp_path / "steps.py").write_text(code)
+    with pytest.raises(DataError, match=r"my table.*so it is"):
+        step_source._module("steps.py:step", str(tmp_path / "steps.py"), "steps")
+    (tmp_path / "other.py").write_text("x = 1\nraise SystemExit('stop')\n")
+    with pytest.raises(DataError, match=r"raised SystemExit: stop .*line 2"):
+        step_source._module("other.py:step", str(tmp_path / "other.py"), "other")
+    with pytest.raises(DataError, match="got no file"):
+        step_source._module("none.py:step", str(tmp_path / "none.py"), "none")
+
+
+@pytest.mark.parametrize(("window", "positions"), [([2], 8), ([2, 3, 4], 24)])
+def test_a_pool_in_three_dimensions_reduces_its_window(window, positions) -> None:
+    out = HloType("f32", (2, 5))
+    for name in ("max_pool3d_with_indices", "avg_pool3d"):
+        cost = aten_cost(name, out, [HloType("f32", (2, 99))], [None, window], pointwise=False)
+        assert (cost.op_class, cost.flops) == ("reduction", 10.0 * (positions - 1))

@@ -86,7 +86,10 @@ IMAGE, KERNEL = [2, 8, 8, 3], [3, 3, 3, 7]
     ("kConvolution", [2, 8, 8, 7], (KERNEL,), np.nan),
     ("kReduce", [4], ([4, 8], []), 28), ("kReduceWindow", [4, 4], ([4, 8], []), 16),
     ("kScatter", [9, 4], ([9, 4], [2], [2, 4]), 8), ("kAdd", [4, 8], ([4, 8], [4, 8]), 32),
-    ("kTranspose", [8, 4], ([4, 8],), 0),
+    ("kTranspose", [8, 4], ([4, 8],), 0), ("kDot", [0, 3], ([0, 8], [8, 3]), 0),
+    ("kDot", [2, 3], ([2, 0], [0, 3]), 0), ("kReduceWindow", [0, 4], ([0, 8], []), 0),
+    ("kConvolution", [2, 0, 0, 7], ([2, 0, 0, 3], KERNEL), 0),
+    ("kConvolution", [2, 8, 8, 7], ([2, 24, 24, 3], KERNEL), np.nan),
 ])  # fmt: skip
 def test_what_a_recorded_node_computes_follows_from_sizes(opcode, result, given, cost) -> None:
     assert work(opcode, result, *given) == pytest.approx((cost, 0), nan_ok=True)

@@ -87,7 +87,8 @@ def _graph(nodes: list[_RecordedNode], edges: Any, name: str, optimised: bool) -
     for node, given in zip(nodes, operands, strict=True):
         inside = node.part in applied
         fused = optimised and node.part != entry and not inside
-        work = 0.0 if inside else _work(node, given)
+        empty = not all(a.elements for a in (node, *given))
+        work = 0.0 if inside or empty else _work(node, given)
         kind = OPCODES.get(node.opcode, "other")
         sine = kind == "transcendental"
         free = fused or inside or node.opcode in FREE
@@ -124,7 +125,7 @@ def _work(node: _RecordedNode, given: list[_RecordedNode]) -> float:
     if node.opcode == "scatter":
         return float(given[-1].elements)
     if node.opcode == "reduce-window":
-        window = round(given[0].elements / node.elements) if node.elements else 0
+        window = round(given[0].elements / node.elements)
         return float((window - 1) * node.elements)
     if node.opcode == "dot":
         return _dot(node, given)
@@ -156,8 +157,7 @@ def _convolution(node: _RecordedNode, given: list[_RecordedNode]) -> float:
     for one, other in product(*sides):
         batch = area / (one * other)
         large, small = max(one, other), min(one, other)
-        fits = all(batch in i.dims for i in images) and large % small == 0
-        if fits and large // small in (1, 2):
+        if all(batch in i.dims for i in images) and large in (small, 2 * small):
             channels = kernel[0].elements / KERNEL_PX**2
             return 2.0 * batch * channels * _meetings(large, small) ** 2
     return math.nan
