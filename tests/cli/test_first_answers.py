@@ -37,15 +37,16 @@ def test_advice_in_a_file_is_not_printed_as_well(log, model, tmp_path, capsys):
     assert len(pl.read_csv(tmp_path / "advice.csv")) == 500
 
 
-def test_field_counts_that_differ_name_what_can_be_typed(tmp_path, capsys):
+def test_a_name_that_holds_the_delimiter_is_joined(tmp_path, capsys):
     lines = [
         "JobID|JobName|State|Submit|Start|End|NNodes|Elapsed",
         "1|a|b|COMPLETED|2026-10-01T00:00:00|2026-10-01T00:01:00|2026-10-01T00:02:00|1|00:01:00",
         "2|c|COMPLETED|2026-10-01T00:00:00|2026-10-01T00:01:00|2026-10-01T00:02:00|1|00:01:00",
     ]
     (tmp_path / "s.txt").write_text("\n".join(lines) + "\n")
-    err = told(capsys, "read", tmp_path / "s.txt")[2]
-    assert "--option rejoin=JobName mends it" in err
-    code, out, _ = told(capsys, "summary", tmp_path / "s.txt", "--option", "rejoin=JobName")
+    err = told(capsys, "read", tmp_path / "s.txt", "--option", "rejoin=End")[2]
+    assert "--option rejoin=FIELD names the one that may hold it" in err
+    code, out, err = told(capsys, "summary", tmp_path / "s.txt")
     assert code == 0
+    assert "a field that holds the delimiter was joined again (1 rows)" in err
     assert "2 jobs from 2026-10-01" in out

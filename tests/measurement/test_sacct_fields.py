@@ -137,7 +137,7 @@ def test_a_field_with_the_delimiter_in_it_is_mended_only_if_one_way_fits(tmp_pat
     good = "1|a|COMPLETED|2024-01-01T00:00:00|5|c\n"
     path.write_text(head + good + good.replace("1|a|", "2|a|b|c|") + good.replace("1|a", "3|a|b")
                     .replace("|c\n", "|c|d\n") + good.replace("1|a|", "4|"))  # fmt: skip
-    plain = read_sacct(path)
+    plain = read_sacct(path, rejoin=())
     assert plain.frame["job_id"].to_list() == ["1"]
     (gone,) = [n for n in plain.notes if n.dropped]
     assert gone.rows == (1, 2, 3)

@@ -93,14 +93,15 @@ def test_lines_and_json_of_the_same_accounting_agree(shared_data, pair):
 
 
 def test_old_dumps_with_memory_per_core_and_pipes_in_names(shared_data):
-    jobs = read_sacct(shared_data / "sacct" / "sacct_dump2101.log")
+    jobs = read_sacct(shared_data / "sacct" / "sacct_dump2101.log", rejoin=())
     assert jobs.frame["memory_b"][0] == 2800 * 2**20 * 12
     assert jobs.frame["job_id"][0] == "4744528_255"
     shifted = next(n for n in jobs.notes if "field count" in n.message)
     assert shifted.rows == (10, 11, 12, 13, 14)
     path = shared_data / "sacct" / "sacct_simple.log"
-    assert len(read_sacct(path)) == 1
-    mended = read_sacct(path, rejoin="JobName")
+    assert len(read_sacct(path, rejoin=())) == 1
+    mended = read_sacct(path)
+    assert [n.rows for n in mended.notes if "joined again" in n.message] == [(1, 2, 3)]
     assert mended.frame["app"].to_list() == ["job_00001", "job_0||0002", "job_0|0003", "job_|00004"]
     with pytest.raises(DataError, match=r"no job line.*rejoin"):
         read_sacct(shared_data / "sacct" / "sacct_dump2110.log")

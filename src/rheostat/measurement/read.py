@@ -34,6 +34,7 @@ from rheostat.measurement.parquet import BROKEN, MAGIC, gather, scan
 from rheostat.measurement.runs import read_runs
 from rheostat.measurement.runs.delimited import head
 from rheostat.measurement.runs.records import first_record, is_records
+from rheostat.measurement.runs.table_shapes import without_rulers
 from rheostat.measurement.serving.genai_perf import is_genai_perf, read_genai_perf
 from rheostat.measurement.serving.inferencex import is_inferencex, read_inferencex
 from rheostat.measurement.serving.mlenergy import is_mlenergy, read_mlenergy
@@ -238,8 +239,9 @@ def _cells(head: Head) -> set[str]:
 
 
 def _table(head: Head) -> bool:
-    first = head.lines[0] if head.types is None and head.lines else ""
-    return head.types is not None or _records(head) or any(first.count(c) for c in ",;\t")
+    lines = without_rulers(head.lines) if head.types is None else []
+    first = lines[0] if lines else ""
+    return head.types is not None or _records(head) or any(first.count(c) for c in ",;\t|")
 
 
 def _read_own(path: str | Path) -> JobTable:

@@ -1,6 +1,6 @@
 """``qacct -j`` of Grid Engine (SGE, Univa, Altair, Open Cluster): a block of lines a job.
 
-Grid Engine counts slots and names the first host alone: nodes are known of jobs of one slot.
+Grid Engine counts slots and names the first host alone: how many nodes a job had is not known.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _job(record: Record, zone: ZoneInfo) -> dict[str, Any] | None:
         "end_s": moment_s(cells.get("end_time"), zone) if start is not None else None,
         "runtime_s": length_s(cells.get("ru_wallclock") or cells.get("wallclock") or "")
         if start is not None else None,
-        "nodes": 1 if slots == 1 else None, "cores": slots, "exit_code": cells.get("exit_status"),
+        "cores": slots, "exit_code": cells.get("exit_status"),
         "state": (FAILED if any(first.values()) else COMPLETED) if known else None,
     }  # fmt: skip
 

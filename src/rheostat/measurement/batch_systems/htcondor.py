@@ -37,7 +37,7 @@ def _job(record: Record, zone: ZoneInfo) -> dict[str, Any] | None:
     name = str(record.get("JobBatchName") or PurePosixPath(str(record.get("Cmd") or "")).name)
     state = STATES.get(status) if status is not None else None
     return {
-        "job_id": f"{record['ClusterId']}.{record.get('ProcId', 0)}", "user": record.get("Owner"),
+        "job_id": _id(record), "user": record.get("Owner"),
         "account": record.get("AccountingGroup"), "app": name or None,
         "submit_s": moment_s(record["QDate"], zone), "start_s": start,
         "end_s": moment_s(done, zone) if over else None,
@@ -47,6 +47,13 @@ def _job(record: Record, zone: ZoneInfo) -> dict[str, Any] | None:
         "state": FAILED if state == COMPLETED and failed else state,
         "exit_code": str(record["ExitCode"]) if "ExitCode" in record else None,
     }  # fmt: skip
+
+
+def _id(record: Record) -> str:
+    """Cluster and process, behind the access point that counts them where the record names it."""
+    number = f"{record['ClusterId']}.{record.get('ProcId', 0)}"
+    at, _, rest = str(record.get("GlobalJobId") or "").partition("#")
+    return f"{at}#{number}" if rest else number
 
 
 HTCONDOR = BatchSystem(

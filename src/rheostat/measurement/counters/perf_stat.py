@@ -223,7 +223,7 @@ def _recordings(lines: list[str]) -> tuple[list[_Recording], int]:
         if BEGINS.match(text):
             recordings.append(_Recording())
             continue
-        if elapsed := re.match(r"([\d.,]+)\s+seconds time elapsed", text):
+        if elapsed := re.match(r"([\d.,]+)(\s+\+-\s+[\d.,]+)?\s+seconds time elapsed", text):
             recordings[-1].told_s = _number(elapsed[1].replace(",", ""))
             continue
         count = _json(text) if text.startswith("{") else _csv(text) or _text(text)

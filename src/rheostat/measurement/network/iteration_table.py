@@ -18,7 +18,7 @@ from rheostat.errors import DataError
 from rheostat.measurement.checks import note_rows
 from rheostat.measurement.tables import read_table
 
-TABLES = (".csv", ".csv.gz", ".parquet")
+TABLES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
 UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 ENDED = {f"time_{u}": f for u, f in UNITS.items()}
 TOOK = {f"{n}_{u}": f for n in ("runtime", "iteration_time", "duration") for u, f in UNITS.items()}

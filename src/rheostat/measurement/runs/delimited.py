@@ -27,6 +27,7 @@ from rheostat.errors import DataError
 from rheostat.measurement.checks import ROW, note_rows
 from rheostat.measurement.lines import LONGEST, raw_lines
 from rheostat.measurement.runs.languages import SUMMARY
+from rheostat.measurement.runs.table_shapes import unframed, units_row, without_rulers
 
 COMMA_NUMBER = re.compile(r"[-+]?\d+(,\d+)?(e[-+]?\d+)?", re.IGNORECASE)
 THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+")
@@ -44,9 +45,12 @@ NO = "none"
 
 def read_delimited(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFrame, list[Note]]:
     """(frame with the row number in `ROW`, notes); header-only and undecodable files are errors."""
-    text = _decode(Path(path), encoding)
+    text = without_rulers(_decode(Path(path), encoding))
+    if not text:
+        raise DataError(str(path), ["has no text in it"])
     delimiter = _delimiter(text[0])
     rows, broken = _rows(path, text, delimiter)
+    rows = unframed(rows) if delimiter == "|" else rows
     header, body = [h.strip() for h in rows[0]], rows[1:]
     check_columns(path, len(header))
     names = [h or ("row" if i == 0 else f"column_{i}") for i, h in enumerate(header)]
@@ -55,6 +59,8 @@ def read_delimited(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFr
     twice = sorted(n for n, times in Counter(names).items() if times > 1)
     if twice:
         raise DataError(str(path), [f"column {n} comes twice" for n in twice])
+    with_units = units_row(names, body)
+    names, body = (with_units, body[1:]) if with_units else (names, body)
     odd = [i for i, r in enumerate(body) if len(r) != len(names)]
     good = [i for i, r in enumerate(body) if len(r) == len(names)]
     sums = _sums([body[i] for i in good])
@@ -64,7 +70,8 @@ def read_delimited(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFr
         raise DataError(
             str(path), [f"has a header of {len(names)} columns but no row that fits it"]
         )
-    notes = [note_rows(f"row has not {len(names)} cells", odd, dropped=True)] if odd else []
+    notes = [Note(f"units stand in the second line: {', '.join(names)}")] if with_units else []
+    notes += [note_rows(f"row has not {len(names)} cells", odd, dropped=True)] if odd else []
     if sums:
         notes.append(note_rows("row sums up others (total, mean): no run", sums, dropped=True))
     if broken:

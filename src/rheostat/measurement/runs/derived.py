@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import polars as pl
 
 from rheostat.core.jobs import Note
 from rheostat.measurement.checks import ROW, note_rows
 from rheostat.measurement.runs.guess import guess_name
 
+PER_NODE = re.compile(r"ppn|(cores?|cpus?|proc(essor)?s|ranks|tasks)_?per_?(node|host)")
+"""How many processors of each node a job asked for."""
 MEASURED = ("runtime_s", "power_w", "energy_j")
 APART, SAME = 1.2, 0.05
 """A run time that differs by this factor from start to end, in the median row, is another time;
@@ -82,6 +86,27 @@ def per_part(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
     said = f"power_w is power_per_node_w times {' or '.join(counts)}"
     total = pl.col("power_per_node_w") * pl.coalesce(counts)
     return table.with_columns(power_w=total), [Note(said)]
+
+
+def cores_of_nodes(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
+    """The table with ``cores`` where it has nodes and processors of each (``ppn``) alone.
+
+    >>> asked = pl.DataFrame({"nodes": [4, 1], "ppn": [32, 8]})
+    >>> with_cores, notes = cores_of_nodes(asked)
+    >>> with_cores["cores"].to_list(), notes[0].message
+    ([128, 8], 'cores is nodes times ppn')
+    """
+    each = [c for c in table.columns if PER_NODE.fullmatch(c.lower())]
+    if (
+        len(each) != 1
+        or "nodes" not in table.columns
+        or {"cores", "cores_alloc"} & {*table.columns}
+    ):
+        return table, []
+    if not (table["nodes"].dtype.is_numeric() and table[each[0]].dtype.is_numeric()):
+        return table, []
+    cores = pl.col("nodes") * pl.col(each[0])
+    return table.with_columns(cores=cores), [Note(f"cores is nodes times {each[0]}")]
 
 
 def known_amounts(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:

@@ -21,7 +21,7 @@ from rheostat.measurement.runs.header_units import either_prefix, split_unit
 # our name: patterns of theirs without the unit suffix, best first
 NAMES: tuple[tuple[str, str], ...] = (
     ("runtime_s", r"(ru_)?wall(_?time|_?clock(_time)?)?|run_?time|elapsed(_?time|_?raw)?|duration"
-                  r"|walltime_sec|resources_used_walltime"),
+                  r"|walltime_sec|(resources_used_)?walltime(_used)?|used_(wall_?)?time"),
     ("runtime_s", r"(exec(ution)?_?|total_?|solve_?)?time|time_(per_epoch|to_solution)|makespan"
                   r"|sec(ond)?s"),
     ("cap_w", r"(\w+_)?(power_?)?p?cap|(\w+_)?power_?limit|cap_per_gpu"),
@@ -101,7 +101,7 @@ def guess_name(source: str) -> str | None:
     if (plain in COUNTERS and plain in NAMED) or (suffix and plain in VOCABULARY):
         return plain
     for said in dict.fromkeys((stem, CAMEL.sub("_", stem))):
-        words = re.sub(r"[\W_]+", "_", said.lower()).strip("_")
+        words = re.sub(r"[\W_]+", "_", said.lower().replace("#", "num_")).strip("_")
         for ours, pattern in (*NAMES, *languages.NAMES):
             if re.fullmatch(pattern, words) and (not suffix or ours.endswith(suffix)):
                 return ours

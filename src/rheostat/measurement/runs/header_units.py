@@ -44,6 +44,9 @@ def _capitals() -> list[str]:
 
 CASED = _cased()
 LOWER = {n.lower(): unit for n, unit in CASED.items()}
+ALONE = {"minutes": "runtime_min", "mins": "runtime_min", "hours": "runtime_h",
+         "kwh": "energy_kWh", "wh": "energy_Wh", "kj": "energy_kJ", "kw": "power_kW"}  # fmt: skip
+"""Headings that are a unit alone."""
 EITHER = frozenset({"mw", "mj", "mwh"})
 """Small letters that may be milli or mega: ``mw``, ``mj``, ``mwh``."""
 CLOCK = re.compile(r"[ _]*[(\[]\s*(h{1,2}:)?m{1,2}:s{1,2}\s*[)\]]$", re.IGNORECASE)
@@ -71,6 +74,7 @@ def split_unit(name: str, *, timed: bool = False) -> tuple[str, str, str, float]
     >>> split_unit("branches_per_s"), split_unit("bw_gb_s")[1:]
     (('branches_per_s', '', '1/s', 1.0), ('', '', 1.0))
     """
+    name = ALONE.get(name.strip().lower(), name)
     name = CLOCK.sub("_s", name)  # "Wall clock [hh:mm:ss]"
     if bracket := BRACKETS.fullmatch(name):
         stem, text = bracket[1].strip().replace(" ", "_"), bracket[2]

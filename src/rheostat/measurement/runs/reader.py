@@ -25,6 +25,7 @@ from rheostat.measurement.parquet import MAGIC, gather, scan
 from rheostat.measurement.runs.cell_units import in_base_units, seconds_of_cell
 from rheostat.measurement.runs.delimited import head, read_delimited
 from rheostat.measurement.runs.derived import (
+    cores_of_nodes,
     known_amounts,
     listed_twice,
     per_part,
@@ -48,6 +49,7 @@ from rheostat.measurement.runs.header_units import split_unit
 from rheostat.measurement.runs.local_clock import INSTANTS, instants, read_dates
 from rheostat.measurement.runs.mapping import ColumnSource, Mapped, load_mapping
 from rheostat.measurement.runs.records import read_records
+from rheostat.measurement.runs.table_shapes import repeats_below
 from rheostat.measurement.training_columns import COLUMNS
 
 QUANTITIES = ("runtime_s", "power_w", "energy_j")
@@ -156,6 +158,8 @@ def read_runs(
     described += [VOCABULARY["runtime_s"]] if derived else []
     table, summed = per_part(table)
     described += [VOCABULARY["power_w"]] if summed else []
+    table, sized = cores_of_nodes(table)
+    described += [VOCABULARY["cores"]] if sized else []
     table, zeros = known_amounts(table)
     table, unfinished = with_ends(table)
     if not MEASURED & set(table.columns) and not _are_requests(table):
@@ -168,7 +172,7 @@ def read_runs(
             ["found no runtime, power or energy among the columns", _present(frame), hint],
         )
     words += [
-        *(*dated, *back, *derived, *timed, *summed, *zeros, *unfinished),
+        *(*dated, *back, *derived, *timed, *summed, *sized, *zeros, *unfinished),
         *_disagreement(table),
         *listed_twice(table),
     ]
@@ -210,7 +214,8 @@ def table_frame(
         reader = read_records if head(path, 64).lstrip()[:1] in (b"{", b"[") else read_delimited
         frame, notes = reader(path, encoding)
         frame, read_in = in_base_units(frame, keep)
-        return frame, [*notes, *read_in]
+        frame, repeated = repeats_below(frame)
+        return frame, [*notes, *read_in, *repeated]
     lazy, types = scan(path)
     nested = [c for c, t in types.items() if t.is_nested()]
     notes = [Note(f"not read (lists and structures): {', '.join(nested)}")] if nested else []

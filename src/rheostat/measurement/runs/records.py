@@ -45,7 +45,10 @@ def first_record(start: bytes) -> dict[str, Any] | None:
 
 def is_records(start: bytes) -> bool:
     """Whether a file that begins so holds runs as objects: most values in them are plain."""
-    record = _flat(first_record(start) or {})
+    first = first_record(start) or {}
+    if isinstance(first.get("jobs"), list):
+        return False  # a whole log in one line
+    record = _flat(first)
     plain = [v for v in record.values() if not isinstance(v, list)]
     ours = str(record.get("schema", record.get("format", ""))).startswith("rheostat")
     return bool(plain) and len(plain) > len(record) / 2 and not ours

@@ -76,7 +76,7 @@ def stated_unit(text: str) -> EnergyUnit | None:
 
 def plain(heading: str) -> str:
     """A heading in lower case with one ``_`` between words, ``per`` for a stroke."""
-    parted = re.sub(r"(?<=[a-z]{2})(?=[A-Z])", "_", heading)
+    parted = re.sub(r"(?<=[a-z]{2})(?=[A-Z])", "_", heading.replace("#", "num_"))
     stroked = re.sub(r"/", "_per_", parted.lower())
     return re.sub(r"_+", "_", re.sub(r"[^a-z0-9]+", "_", stroked)).strip("_")
 

@@ -44,6 +44,7 @@ from rheostat.measurement.slurm.sacct_clock import (
 )
 from rheostat.measurement.slurm.sacct_lines import (
     CUT,
+    JOINED,
     SHIFTED,
     UNENDED,
     Cells,
@@ -100,7 +101,7 @@ def read_sacct(
     *,
     delimiter: str = "",
     zone: str = "UTC",
-    rejoin: str | Sequence[str] = (),
+    rejoin: str | Sequence[str] = "JobName",
     encoding: str = "utf-8",
 ) -> JobTable:
     """Read what ``sacct --parsable2 --format=...`` printed; the first line names the fields.
@@ -117,7 +118,7 @@ def read_sacct(
     zone : str
         Time zone of the site.
     rejoin : str or sequence of str
-        Fields whose values may hold the delimiter.
+        Fields whose values may hold the delimiter; a line is mended where one way alone fits.
     encoding : str
         Of the file.
 
@@ -158,7 +159,7 @@ def read_piece(
     except DataError as error:
         raise DataError(str(path), error.problems) from error
     cut = [] if records.ended else [gone[SHIFTED].pop()] if records.row in gone[SHIFTED] else []
-    notes = [*records.notes, *(note_rows(w, r, dropped=True) for w, r in gone.items() if r)]
+    notes = [*records.notes, *(note_rows(w, r, dropped=w != JOINED) for w, r in gone.items() if r)]
     notes += [note_rows(CUT, cut, dropped=True)] if cut else []
     if not runs:
         raise DataError(

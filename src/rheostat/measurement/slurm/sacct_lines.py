@@ -20,8 +20,9 @@ STATE = re.compile(r"[A-Z_]+\+?( by \d+)?")
 WHEN = re.compile(r"\d{4}-\d\d-\d\dT[\d:]+|\d+|Unknown|None")
 SHIFTED = (
     "field count differs from the header: a delimiter inside a field? "
-    "(--option rejoin=JobName mends it)"
+    "(--option rejoin=FIELD names the one that may hold it)"
 )
+JOINED = "a field that holds the delimiter was joined again"
 CUT = "the last line is cut off"
 UNENDED = "the last line has no line end: its last field may be cut off"
 NO_ID = "has no job id such as 123, 123_4 or 123.batch"
@@ -41,10 +42,10 @@ class JobRun:
 def fold(
     lines: Iterator[tuple[int, str]], header: list[str], rejoin: tuple[str, ...], delimiter: str
 ) -> tuple[list[JobRun], list[str], dict[str, list[int]]]:
-    """Runs with their steps, jobs that only have steps, and other rows by why they are no run."""
+    """Runs with their steps, jobs that only have steps, and rows by what is to be said of them."""
     runs: dict[tuple[str, str], list[JobRun]] = {}
     loose: dict[tuple[str, str], list[Cells]] = {}
-    gone: dict[str, list[int]] = {why: [] for why in (HEADER, SHIFTED, NO_ID, FOLDED)}
+    gone: dict[str, list[int]] = {why: [] for why in (HEADER, SHIFTED, NO_ID, FOLDED, JOINED)}
     for row, text in lines:
         split = text.split(delimiter)
         if {"JobID", "JobIDRaw"} & set(split) and "State" in split:
@@ -57,6 +58,8 @@ def fold(
         if parts is None:
             gone[SHIFTED].append(row)
             continue
+        if len(split) != len(header):
+            gone[JOINED].append(row)
         cells = dict(zip(header, parts, strict=True))
         job, _, step = job_id(cells).partition(".")
         key = cells.get("Cluster", ""), job

@@ -1,0 +1,113 @@
+"""Tables as people lay them out: frames drawn with bars, a line of units, repeats side by side."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import polars as pl
+
+from rheostat.core.jobs import Note
+from rheostat.measurement.checks import ROW
+from rheostat.measurement.runs.guess import guess_name
+from rheostat.measurement.runs.header_units import split_unit
+
+RULER = re.compile(r"[\s|+:=-]*[-=]{2}[\s|+:=-]*")
+"""A line that only rules: of a drawn frame, or below the headings of Markdown."""
+NUMBERED = re.compile(r"(.*?[A-Za-z])[ _.-]?(\d{1,3})((?:[ _]?[(\[]?[A-Za-zµ]+[)\]]?)?)")
+RUN = re.compile(r"(run|rep(eat|etition)?|trial|try|iter(ation)?|sample|measurement|t)s?", re.I)
+"""What repeats are numbered by."""
+QUANTITIES = ("runtime_s", "energy_j", "power_w")
+
+
+def without_rulers(lines: Sequence[str]) -> list[str]:
+    """Lines that hold cells.
+
+    >>> without_rulers(["+--+--+", "| a | b |", "|---|:-:|", "| 1 | - |"])
+    ['| a | b |', '| 1 | - |']
+    """
+    return [line for line in lines if not RULER.fullmatch(line)]
+
+
+def unframed(rows: Sequence[list[str]]) -> list[list[str]]:
+    """Rows without the empty cells that a bar at both ends of a line makes.
+
+    >>> unframed([["", " a ", " b ", ""], ["", " 1 ", " 2 ", ""]])
+    [[' a ', ' b '], [' 1 ', ' 2 ']]
+    """
+    if not (len(rows[0]) > 2 and not rows[0][0].strip() and not rows[0][-1].strip()):
+        return list(rows)
+    return [r[1:-1] if len(r) > 2 and not (r[0] + r[-1]).strip() else r for r in rows]
+
+
+def units_row(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """The headings with the units that the first row holds; none where it is a row like others.
+
+    >>> units_row(["nodes", "time", "energy"], [["-", "min", "kJ"], ["1", "79.3", "1680"]])
+    ['nodes', 'time [min]', 'energy [kJ]']
+    >>> units_row(["app", "time"], [["s", "12"], ["b", "13"]])
+    []
+    """
+    if len(rows) < 2 or len(rows[0]) != len(names):
+        return []
+    units = [c.strip().strip("()[]") for c in rows[0]]
+    known = [bool(split_unit(f"time [{u}]" if u else "")[2]) for u in units]
+    if not any(known) or not all(
+        k or u in ("", "-", "1", "#") for k, u in zip(known, units, strict=True)
+    ):
+        return []
+    return [f"{n} [{u}]" if k else n for n, u, k in zip(names, units, known, strict=True)]
+
+
+def repeats_below(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
+    """Repeats that stand side by side (``run1``, ``run2``, ...) as rows, where no run time does.
+
+    >>> wide = pl.DataFrame({ROW: [0], "nodes": [4], "run1": [9.0], "run2": [8.0]})
+    >>> repeats_below(wide)[0].rows()
+    [(0, 4, 9.0), (0, 4, 8.0)]
+    """
+    groups = _groups(frame)
+    times = [g for g in groups if _quantity(g) == "runtime_s"]
+    if len(times) != 1 or any(guess_name(c) == "runtime_s" for c in frame.columns if c != ROW
+                              and not any(c in own for own in groups.values())):  # fmt: skip
+        return frame, []
+    numbers = set(groups[times[0]].values())
+    alike = {g: own for g, own in groups.items() if set(own.values()) == numbers and _quantity(g)}
+    rest = [c for c in frame.columns if not any(c in own for own in alike.values())]
+    parts = [
+        frame.select(*rest, *(pl.col(c).cast(pl.Float64).alias(_named(g)) for g, own in alike.items()
+                              for c, k in own.items() if k == number))
+        for number in sorted(numbers)
+    ]  # fmt: skip
+    cells = list(groups[times[0]])
+    said = f"{cells[0]} to {cells[-1]}: taken as the run times of {len(cells)} runs a row"
+    unit = "" if split_unit(_named(times[0]))[2] else ", in s"
+    return pl.concat(parts).sort(ROW, maintain_order=True), [Note(said + unit)]
+
+
+Stem = tuple[str, str]
+
+
+def _groups(frame: pl.DataFrame) -> dict[Stem, dict[str, int]]:
+    """Columns of numbers by the words around their number, where it counts from 0 or 1 on."""
+    groups: dict[Stem, dict[str, int]] = {}
+    for name in (c for c in frame.columns if c != ROW and frame[c].dtype.is_numeric()):
+        if match := NUMBERED.fullmatch(name):
+            groups.setdefault((match[1], match[3]), {})[name] = int(match[2])
+    return {
+        stem: own for stem, own in groups.items()
+        if len(own) > 1 and sorted(own.values()) in (
+            list(range(len(own))), list(range(1, len(own) + 1)))
+    }  # fmt: skip
+
+
+def _quantity(stem: Stem) -> str:
+    """What a group measures, "" where it is none of ours."""
+    ours = guess_name(_named(stem)) or ""
+    return ours if ours in QUANTITIES else ""
+
+
+def _named(stem: Stem) -> str:
+    """A heading of the group, as one column would have it."""
+    word, unit = stem
+    return ("runtime" if RUN.fullmatch(word) else word) + unit
