@@ -74,11 +74,11 @@ def repeats_below(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
     numbers = set(groups[times[0]].values())
     alike = {g: own for g, own in groups.items() if set(own.values()) == numbers and _quantity(g)}
     rest = [c for c in frame.columns if not any(c in own for own in alike.values())]
-    parts = [
-        frame.select(*rest, *(pl.col(c).cast(pl.Float64).alias(_named(g)) for g, own in alike.items()
-                              for c, k in own.items() if k == number))
-        for number in sorted(numbers)
-    ]  # fmt: skip
+    parts = []
+    for number in sorted(numbers):
+        own = {_named(g): c for g, cells in alike.items() for c, k in cells.items() if k == number}
+        values = [pl.col(theirs).cast(pl.Float64).alias(ours) for ours, theirs in own.items()]
+        parts.append(frame.select(*rest, *values))
     cells = list(groups[times[0]])
     said = f"{cells[0]} to {cells[-1]}: taken as the run times of {len(cells)} runs a row"
     unit = "" if split_unit(_named(times[0]))[2] else ", in s"
