@@ -234,3 +234,13 @@ def test_a_job_that_waits_or_runs_has_no_end(tmp_path):
 def test_a_log_without_a_job_says_what_was_expected(tmp_path, text):
     with pytest.raises(DataError, match=r"expected .*(bjobs -a -json|lines of ended jobs)"):
         read(written(tmp_path, text))
+
+
+def test_jobs_of_several_access_points_of_htcondor_stay_apart(tmp_path):
+    one = {**CONDOR[0], "GlobalJobId": "sched-a#7.0#1790000000"}
+    other = {**CONDOR[0], "GlobalJobId": "sched-b#7.0#1790000000"}
+    path = tmp_path / "history.json"
+    path.write_text(json.dumps([one, other]))
+    ids = read(path).frame["job_id"].to_list()
+    number = f"{CONDOR[0]['ClusterId']}.{CONDOR[0].get('ProcId', 0)}"
+    assert ids == [f"sched-a#{number}", f"sched-b#{number}"]

@@ -105,6 +105,10 @@ def test_casts_of_pointers_but_differences_are_counted():
     ("target", "omp_get_num_teams()", "number of teams"), ("openmp", "omp_get_num_teams()", ""),
     ("cuda", "#ifdef __CUDA_ARCH__", "compiler for a device"), ("serial", "__CUDA_ARCH__", ""),
     ("serial", "uintptr_t a", "takes an address"), ("serial", "omp_get_num_procs()", ""),
+    ("serial", 'printf("at %-8p", a)', "prints an address"), ("serial", 'printf("5%%pi")', ""),
+    ("opencl", 'text = "#ifdef POCL\\n"', "inside a kernel's text"), ("opencl", "#ifdef A", ""),
+    ("opencl", "CL_MEM_USE_HOST_PTR", "memory of its own"),
+    ("opencl", "CL_MEM_USE_HOST_PTR; clEnqueueMapBuffer()", ""),
 ])  # fmt: skip
 def test_what_a_text_asks_that_no_run_shows_is_told_by_its_line(case, language, text, said):
     files = {"a.cu" if language == "cuda" else "a.c": f"int candidate;\n{text}\n"}

@@ -43,6 +43,15 @@ WORDS = {
     "hangs on when it is built": re.compile(r"\b__(?:DATE|TIME|TIMESTAMP)__(?!\w)"),
     "asks the time": re.compile(r"\b__(?:builtin_ia32_)?rdtscp?\b"),
     "takes an address for a number": re.compile(r"\bu?intptr_t\b"),
+    "prints an address, whose digits can be read as a number": re.compile(
+        r'"(?:[^"\n\\]|\\.)*?(?<!%)(?:%%)*%[-+ #0-9*]*p'
+    ),
+    "a condition inside a kernel's text is decided by the compiler of the device": re.compile(
+        r'"(?:[^"\n\\]|\\.)*?#\s*(?:el)?if(?:n?def)?\b'
+    ),
+    "a device with memory of its own copies it only where it is mapped or read": re.compile(
+        r"\bCL_MEM_USE_HOST_PTR\b(?![\s\S]*\bclEnqueue(?:Map|Read)Buffer\b)"
+    ),
     "asks how large a type is that compilers make differently": re.compile(
         r"sizeof\s*\(\s*omp_\w+\s*\)\s*(?:[=!<>]=|[<>%&?])|(?:[=!<>]=|[<>])\s*sizeof\s*\(\s*omp_"
     ),
