@@ -83,7 +83,7 @@ def test_the_calendar_is_that_of_the_header():
 @pytest.mark.parametrize(
     ("file", "jobs", "unit", "lost"),
     [("slurm/sacct.json", 18, "node_h", 4), ("slurm/sacct_P.psv", 18, "node_h", 4),
-     ("sacct/sacct_dump2101.log", 8, "node_h", 7),
+     ("sacct/sacct_dump2101.log", 10, "node_h", 9),
      ("jobs/m100_gridpilot/m100_real_jobs_jan2022.parquet", 1994, "node_h", 794)],
 )  # fmt: skip
 def test_logs_of_real_sites(file, jobs, unit, lost):
