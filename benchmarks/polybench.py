@@ -9,15 +9,20 @@ that shares a loop of the kernel's own function, or --budget ends; a killed sear
 
 The variant is then timed where a run takes long enough (MEDIUM, or `TIMED`), in turns with the
 original, and so are the programs that gcc (`-ftree-parallelize-loops`) and Polly share among as
-many threads with the same flags.  It is handed out if it is right there, too, and faster.  Where no
-loop is shared, the row names the dependences that stand against it.
+many threads with the same flags, as `code search` does where it times.  Handed out is by its rule:
+what is right there, too, and faster by more than noise, of two within noise a compiler's, else the
+original.  Where no loop is shared, the row names the dependences that stand against it.  The last
+line is the geometric mean of the time of the better of gcc and Polly over that of what is handed
+out.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import re
+import statistics
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -35,8 +40,8 @@ from rheostat.measurement.code.manifest import write_manifest
 from rheostat.measurement.code.paired_times import FASTER
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.program_inputs import ProgramInputs
-from rheostat.measurement.code.toolchain import tool
 from rheostat.tradeoff.variants.c_source import CSource
+from rheostat.tradeoff.variants.compilers import COMPILERS, shared_by_compilers
 from rheostat.tradeoff.variants.dependence import CONFLICT, dependence
 
 FLAGS = ("-O3", "-I.", "-DPOLYBENCH_DUMP_ARRAYS", "-DPOLYBENCH_USE_C99_PROTO",
@@ -50,7 +55,6 @@ TIMED = {
 }  # fmt: skip
 """Sizes where MEDIUM prints more than a run may, or is too short."""
 RUNGS = "parse,compile,calls,sanitizers,output,races,threads,work"
-POLLY = ("-mllvm", "-polly", "-mllvm", "-polly-parallel", "-mllvm", "-polly-num-threads=2")
 
 
 def main() -> None:
@@ -116,22 +120,37 @@ def searched(name: str, program: Program, given: argparse.Namespace) -> dict[str
 def timed(name: str, program: Program, best: str | None, threads: int) -> dict[str, Any]:
     """Times of the variant and of gcc's and Polly's programs over the original's."""
     whole = replace(program, flags=_sized(TIMED.get(name, "-DMEDIUM_DATASET")))
-    every = dict(others(whole))
+    every = {v.proposer: replace(whole, flags=v.flags)
+             for v in shared_by_compilers(whole, threads)}  # fmt: skip
     if best is not None:
         files = {**whole.files, f"{name}.c": best}
         every["search"] = replace(whole, files=files, language="openmp")
     options = RungOptions(timing_threads=threads, most_pairs=14)
     row: dict[str, Any] = {}
+    gains: dict[str, list[float]] = {}
     with verifier(whole, seed=0, options=options) as one:
         for key, other in every.items():
             verdict = one.verify(other, rungs=("output", "time"))
-            numbers = next(e.numbers for e in verdict.evidence if e.rung == "time")
+            numbers = verdict.rung("time").numbers
             row[key] = [round(numbers[k], 3) for k in ("runtime_ratio", "low", "high")
                         if k in numbers]  # fmt: skip
+            if verdict.accepted and numbers["change"] == FASTER:
+                gains[key] = row[key]
             if key == "search":
-                row["handed_out"] = verdict.accepted and numbers["change"] == FASTER
                 row["change"] = numbers.get("change", verdict.rejected_by)
-    return row
+    best = ""
+    for key, (ratio, _, high) in gains.items():
+        if not best or (ratio < gains[best][0] and high < gains[best][0]):
+            best = key
+    row["handed_out"] = best or "original"
+    return row | {"over_compilers": over_compilers(row)}
+
+
+def over_compilers(row: Mapping[str, Any]) -> float:
+    """Time of the better of the compilers' programs over that of what is handed out."""
+    theirs = [row[c][0] for c in COMPILERS if row.get(c)]
+    ours = row[row["handed_out"]][0] if row["handed_out"] != "original" else 1.0
+    return round(min(theirs, default=math.nan) / ours, 3)
 
 
 def _text(folder: Path, row: Mapping[str, Any]) -> str:
@@ -154,26 +173,24 @@ def reasons(program: Program, name: str) -> list[str]:
             if d.level == CONFLICT]  # fmt: skip
 
 
-def others(program: Program) -> Iterator[tuple[str, Program]]:
-    """The program as gcc and Polly share it among threads."""
-    flags = program.flags
-    yield "gcc", replace(program, flags=(*flags, "-ftree-parallelize-loops=2"))
-    clang = [f for f in flags if not f.startswith("-l")]
-    yield "polly", replace(program, build=(tool("clang"), *clang, *POLLY, "-o", "program",
-                           *program.sources, "-lm", "-lgomp"))  # fmt: skip
-
-
 def show(rows: list[dict[str, Any]]) -> None:
     """The rows as a table, and their sum."""
-    table = Table("kernel", "hot loop", "search", "gcc", "Polly", "against", title="PolyBench")
+    table = Table(
+        "kernel", "hot loop", "search", *COMPILERS, "handed out", "against", title="PolyBench"
+    )
     for r in rows:
         table.add_row(r["kernel"], "shared" if r.get("hot_loop_shared") else "not",
-                      _interval(r, "search"), _interval(r, "gcc"), _interval(r, "polly"),
+                      _interval(r, "search"), *(_interval(r, c) for c in COMPILERS),
+                      r.get("handed_out", ""),
                       re.sub(r"\s+", " ", "; ".join(r["against"]))[:90])  # fmt: skip
     Console().print(table)
     shared = sum(bool(r.get("hot_loop_shared")) for r in rows)
     print(f"{shared} of {len(rows)} with a hot loop shared; "
-          f"{sum(bool(r.get('handed_out')) for r in rows)} handed out")  # fmt: skip
+          f"{sum(r.get('handed_out', 'original') != 'original' for r in rows)} handed out "
+          "that are faster than the original")  # fmt: skip
+    if means := [m for r in rows if math.isfinite(m := r.get("over_compilers", math.nan))]:
+        print(f"Over the better of gcc and Polly: {statistics.geometric_mean(means):.2f} times "
+              f"as fast, geometric mean of {len(means)}")  # fmt: skip
 
 
 def _interval(row: Mapping[str, Any], key: str) -> str:

@@ -7,15 +7,10 @@ original asks, too, is no finding.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from dataclasses import replace
 
-from rheostat.measurement.code import toolchain
+from rheostat.measurement.code.addresses import addresses
 from rheostat.measurement.code.case import Case
-from rheostat.measurement.code.program import Program
-from rheostat.measurement.code.toolchain import BuildKind, compiler_absent
 from rheostat.measurement.code.verdict import Finding
-from rheostat.measurement.code.workbench import Built
 
 WHY = "what a program does may hang on it, and the runs here do not show that"
 BY_DEVICE = "is read otherwise by the compiler for a device, which does not run here"
@@ -43,9 +38,6 @@ WORDS = {
     "hangs on when it is built": re.compile(r"\b__(?:DATE|TIME|TIMESTAMP)__(?!\w)"),
     "asks the time": re.compile(r"\b__(?:builtin_ia32_)?rdtscp?\b"),
     "takes an address for a number": re.compile(r"\bu?intptr_t\b"),
-    "prints an address, whose digits can be read as a number": re.compile(
-        r'"(?:[^"\n\\]|\\.)*?(?<!%)(?:%%)*%[-+ #0-9*]*p'
-    ),
     "a condition inside a kernel's text is decided by the compiler of the device": re.compile(
         r'"(?:[^"\n\\]|\\.)*?#\s*(?:el)?if(?:n?def)?\b'
     ),
@@ -67,17 +59,6 @@ PROCESSORS = re.compile(
 BY_PROCESSORS = "asks how many processors there are, and its own build lets no other number be told"
 TEAMS = re.compile(r"\bomp_get_(?:num_teams|team_num|max_teams)\b")
 BY_TEAMS = "goes by the number of teams, which is another one on a device"
-READ = BuildKind(
-    "read", "clang",
-    ("-g", "-w", "-fopenmp-simd", "-D_OPENMP=201811", "-Xclang", "-disable-llvm-passes"), "-O1",
-)  # fmt: skip
-"""OpenMP's pragmas but for those of lanes, which its header needs, are left out: their own code
-turns addresses into numbers."""
-CAST = re.compile(r"(?m)^\s*(?:(%\S+) = )?(?:ptrtoint \S|.*\bptrtoint \().*?!dbg !(\d+)$")
-DIFFERENCE = re.compile(r"(?m)^\s*%\S+ = sub \S+ (%\S+), (%\S+?)(?:,|$)")
-LOCATION = re.compile(r"(?m)^!(\d+) = !DILocation\(line: (\d+), .*?scope: !(\d+)")
-SCOPE = re.compile(r"(?m)^!(\d+) = (?:distinct )?!DI\w+\(.*?file: !(\d+)")
-FILE = re.compile(r'(?m)^!(\d+) = !DIFile\(filename: "([^"]*)"')
 
 
 def unseen(case: Case, asked: frozenset[str]) -> list[Finding]:
@@ -107,64 +88,4 @@ def unseen(case: Case, asked: frozenset[str]) -> list[Finding]:
             if m := pattern.search(text):
                 line = text.count("\n", 0, m.start()) + 1
                 found_at.append(Finding("calls", name, line, f"{m[0]}: {message}"))
-    return found_at or _addresses(case)
-
-
-def _addresses(case: Case) -> list[Finding]:
-    """Casts of pointers to numbers in the candidate's own files, where the original has none."""
-    if case.candidate.language in ("cuda", "opencl") or compiler_absent(case.candidate, "clang"):
-        return []
-    places = casts_of_pointers(case, case.candidate)
-    if not places or casts_of_pointers(case, case.original):
-        return []
-    file, line = min(places)
-    return [Finding("calls", file, line, "takes an address for a number")]
-
-
-def casts_of_pointers(case: Case, program: Program) -> Counter[tuple[str, int]]:
-    """Files and lines of the program at which a pointer becomes a number; differences are none."""
-    plain = replace(
-        program, language="serial", flags=tuple(f for f in program.flags if "openmp" not in f)
-    )
-    places: Counter[tuple[str, int]] = Counter()
-    for source in program.sources:
-        alone = replace(plain, files={source: program.files[source], **_headers(program)})
-        made = case.bench.build(alone, READ, output=("-S", "-emit-llvm", "-o", "-"))
-        code = _in_registers(case, made) if made.ok else ""
-        places.update(_casts(code, program))
-    return places
-
-
-def _in_registers(case: Case, made: Built) -> str:
-    """LLVM's text with variables in registers: what a union or memcpy turns is then a cast."""
-    code, opt = made.said.stdout, toolchain.llvm_tool("opt")
-    if not opt:
-        return code
-    run = case.bench.sandbox.run([opt, "-passes=sroa", "-S", "-"], made.folder, stdin=code)
-    return run.stdout if run.ok else code
-
-
-def _headers(program: Program) -> dict[str, str]:
-    return {n: t for n, t in program.files.items() if n not in program.sources}
-
-
-def _casts(code: str, program: Program) -> list[tuple[str, int]]:
-    """Places in LLVM's text.
-
-    >>> code = '''  %1 = ptrtoint ptr %p to i64, !dbg !5
-    ... !5 = !DILocation(line: 3, column: 2, scope: !6)
-    ... !6 = distinct !DISubprogram(name: "f", file: !7)
-    ... !7 = !DIFile(filename: "./a.c", directory: "")'''
-    >>> _casts(code, Program({"a.c": ""}))
-    [('a.c', 3)]
-    """
-    scopes, names = dict(SCOPE.findall(code)), dict(FILE.findall(code))
-    lines = {number: (int(line), scope) for number, line, scope in LOCATION.findall(code)}
-    subtracted = {value for pair in DIFFERENCE.findall(code) for value in pair}
-    places = []
-    for value, number in CAST.findall(code):
-        line, scope = lines.get(number, (0, ""))
-        file = names.get(scopes.get(scope, ""), "").removeprefix("./")
-        if value not in subtracted and file in program.files:
-            places.append((file, line))
-    return places
+    return found_at or addresses(case)
