@@ -205,6 +205,8 @@ TEXTS = {
     "runs.csv": RUNS,
     "tokens": "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad site reader\n",
     "capped.csv": CAPPED,
+    "whole.csv": "app,cap_w,runtime_s,power_w\nlbm,200,1.2,190\nlbm,300,1.0,280\n",
+    "served.csv": "app,cap_w,runtime_s,power_w\nchat,200,1.2,190\nchat,300,1.0,280\n",
     "counters.csv": COUNTERS,
     "trace.swf": SWF,
     "profiles.csv": PROFILES,
@@ -367,6 +369,9 @@ CALLS: dict[str, tuple[str, str]] = {
     "explain --trace": ("trace.swf", f"{IMITATE} --trace FILE"),
     "explain --machine": ("machine.toml", f"{IMITATE} --trace @trace.swf --machine FILE"),
     "budget plan FILE": ("capped.csv", "budget plan FILE --budget 1500W"),
+    "budget plan --served": (
+        "served.csv", "budget plan @whole.csv --budget 1500W --served FILE"
+    ),
     "budget plan --limits": (
         "limits.toml", "budget plan @capped.csv --nodes @nodes.csv --limits FILE"
     ),
@@ -572,6 +577,7 @@ WRITTEN = {
     "code verify --sarif": f"{VERIFY} @sum.c @sum.c --sarif FILE",
     "code verify --junit": f"{VERIFY} @sum.c @sum.c --junit FILE",
     "code verify --html": f"{VERIFY} @sum.c @sum.c --html FILE",
+    "llm plan --out": "llm plan @serving.csv --app a --out FILE",
     "llm plan --html": "llm plan @serving.csv --app a --html FILE",
     "llm plan --figure": "llm plan @serving.csv --app a --figure FILE",
     "network serve --models": f"{SERVE} --models FILE",
