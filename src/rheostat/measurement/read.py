@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -20,9 +19,7 @@ from rheostat.core.storage.file_kinds import describe_file
 from rheostat.core.storage.files import ordinary_file
 from rheostat.errors import DataError, FileKindError
 from rheostat.measurement.batch_systems import BATCH_SYSTEMS
-from rheostat.measurement.batch_systems.job_records import BatchSystem
 from rheostat.measurement.benchmark_reports import BENCHMARK_REPORTS
-from rheostat.measurement.benchmark_reports.timed_runs import BenchmarkReport
 from rheostat.measurement.counters import read_likwid, read_papi, read_pcm, read_perf
 from rheostat.measurement.job_logs.adastra import read_adastra
 from rheostat.measurement.job_logs.energy_units import energy_doubt
@@ -153,28 +150,13 @@ def _adastra(head: Head) -> bool:
     return int(first["time_limit"].sum()) > first.height / 2
 
 
-def _begins(known: BatchSystem | BenchmarkReport, head: Head) -> bool:
-    return head.types is None and known.looks_like(head.start)
+def _begins(looks_like: Callable[[bytes], bool]) -> Callable[[Head], bool]:
+    """Whether a file is no parquet and begins as a format does."""
+    return lambda head: head.types is None and looks_like(head.start)
 
 
 def _fdata(head: Head) -> bool:
     return {"jid", "nnumr", "avgpcon"} <= set(head.types or {})
-
-
-def _vllm_bench(head: Head) -> bool:
-    return head.types is None and is_vllm_bench(head.start)
-
-
-def _genai_perf(head: Head) -> bool:
-    return head.types is None and is_genai_perf(head.start)
-
-
-def _trtllm_bench(head: Head) -> bool:
-    return head.types is None and is_trtllm_bench(head.start)
-
-
-def _model_config(head: Head) -> bool:
-    return head.types is None and is_model_config(head.start)
 
 
 def _inferencex(head: Head) -> bool:
@@ -190,7 +172,7 @@ def _requests(head: Head) -> bool:
 
 
 def _records(head: Head) -> bool:
-    return head.types is None and is_records(head.start)
+    return _begins(is_records)(head)
 
 
 def _papi(head: Head) -> bool:
@@ -276,13 +258,15 @@ BUILT_IN = (
     Reader("pm100", _pm100, read_pm100, "PM100: Marconi100 jobs, parquet (Zenodo 10127767)"),
     Reader("fdata", _fdata, read_fdata, "F-DATA: Fugaku jobs, parquet (Zenodo 11467483)"),
     *(
-        Reader(known.name, partial(_begins, known), known.read, known.about)
+        Reader(known.name, _begins(known.looks_like), known.read, known.about)
         for known in (*BATCH_SYSTEMS, *BENCHMARK_REPORTS)
     ),
-    Reader("vllm-bench", _vllm_bench, read_vllm_bench, "vllm bench serve --save-result, JSON"),
-    Reader("genai-perf", _genai_perf, read_genai_perf, "a run of GenAI-Perf, its CSV"),
-    Reader("trtllm-bench", _trtllm_bench, read_trtllm_bench, "a report of trtllm-bench, JSON"),
-    Reader("model-config", _model_config, read_model_config,
+    Reader("vllm-bench", _begins(is_vllm_bench), read_vllm_bench,
+           "vllm bench serve --save-result, JSON"),
+    Reader("genai-perf", _begins(is_genai_perf), read_genai_perf, "a run of GenAI-Perf, its CSV"),
+    Reader("trtllm-bench", _begins(is_trtllm_bench), read_trtllm_bench,
+           "a report of trtllm-bench, JSON"),
+    Reader("model-config", _begins(is_model_config), read_model_config,
            "config.json of a language model: its cache and parameters"),
     Reader("papi", _papi, read_papi, "PAPI's high-level JSON: one file per rank"),
     Reader("perf", _perf, read_perf, "perf stat: CSV (-x,), JSON (-j) or text, also with -I"),

@@ -13,13 +13,13 @@ from typing import Any
 
 from rheostat.core.jobs import Note
 from rheostat.measurement.benchmark_reports.timed_runs import (
-    UNIT_S,
     BenchmarkReport,
     TimedRun,
     number,
     numbers,
     objects,
 )
+from rheostat.measurement.runs.header_units import TIMES_S
 
 OWN = frozenset(
     ("family_index", "per_family_instance_index", "repetitions", "repetition_index", "threads")
@@ -39,7 +39,7 @@ def _runs(document: Any) -> Iterator[TimedRun]:
         name = str(result.get("run_name") or result.get("name") or "")
         app, settings = _settings(name)
         time = number(result.get("real_time"))
-        unit_s = UNIT_S.get(str(result.get("time_unit", "ns")))
+        unit_s = TIMES_S.get(str(result.get("time_unit", "ns")))
         failed = bool(result.get("error_occurred"))
         if failed or (time is not None and unit_s is not None):
             runtime_s = None if failed or time is None or unit_s is None else time * unit_s

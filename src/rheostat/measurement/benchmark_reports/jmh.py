@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rheostat.measurement.benchmark_reports.timed_runs import (
-    UNIT_S,
     BenchmarkReport,
     TimedRun,
     number,
     objects,
 )
+from rheostat.measurement.runs.header_units import TIMES_S
 
 
 def _runs(document: Any) -> Iterator[TimedRun]:
@@ -44,9 +44,9 @@ def _seconds(score: float, unit: str) -> float | None:
     (0.002, 0.0005)
     """
     if unit.startswith("ops/"):
-        unit_s = UNIT_S.get(unit.removeprefix("ops/"))
+        unit_s = TIMES_S.get(unit.removeprefix("ops/"))
         return None if unit_s is None or score <= 0 else unit_s / score
-    unit_s = UNIT_S.get(unit.removesuffix("/op"))
+    unit_s = TIMES_S.get(unit.removesuffix("/op"))
     return None if unit_s is None else score * unit_s
 
 

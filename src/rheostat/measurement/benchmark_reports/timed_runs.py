@@ -17,8 +17,6 @@ from rheostat.errors import DataError
 from rheostat.measurement.checks import as_jobs
 from rheostat.measurement.runs.delimited import typed_frame
 
-UNIT_S = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "m": 60.0}
-
 
 @dataclass(frozen=True)
 class TimedRun:

@@ -48,43 +48,15 @@ from rheostat.measurement.runs.guess import (
 from rheostat.measurement.runs.header_units import split_unit
 from rheostat.measurement.runs.local_clock import INSTANTS, instants, read_dates
 from rheostat.measurement.runs.mapping import ColumnSource, Mapped, load_mapping
+from rheostat.measurement.runs.published_tables import PRESETS, TRAINING
 from rheostat.measurement.runs.records import read_records
 from rheostat.measurement.runs.table_shapes import repeats_below
-from rheostat.measurement.training_columns import COLUMNS
 
 QUANTITIES = ("runtime_s", "power_w", "energy_j")
 MEASURED = {*QUANTITIES, "span_s", "package_power_w", "dram_power_w"}
 ASKED = {"nodes", "gpus", "cores", "tasks", "time_limit_s"}
 FAR = 2.0
 COMMA = r"^\s*[-+]?\d+,\d"
-TRAINING = frozenset({"app", "device", "batch_size"})
-PRESETS: tuple[tuple[str, frozenset[str], dict[str, Any]], ...] = (
-    ("SPEChpc runs measured with LIKWID", frozenset({"rt_unhalted_max", "power_pkg_W", "hosts"}), {
-        "columns": {"runtime_s": "rt_unhalted_max", "power_w": ["power_pkg_W", "power_dram_W"],
-                    "app": "bench", "nodes": "hosts", "cores": "procs"},
-        "known": {"workload": "submit", "cluster": "submit", "group": "submit"},
-        "drop": {"columns": ["file"]}}),
-    ("LULESH runs measured with LIKWID", frozenset({"wall_s", "total_power_W", "core_freq_GHz"}), {
-        "columns": {"runtime_s": "wall_s", "power_w": "total_power_W", "energy_j": "energy_J",
-                    "frequency_hz": "core_freq_GHz", "threads": "threads"},
-        "known": {"size": "submit", "arch": "submit", "dataset": "submit", "parallel": "submit"}}),
-    ("means of PCM samples of 0.1 s", frozenset({"EXEC_mean", "CFREQ_mean", "INST_mean"}), {
-        "columns": {"runtime_s": "span_s", "package_power_w": "proc_power_w",
-                    "exec_share": "EXEC_mean", "core_hz": {"from": "CFREQ_mean", "scale": 1e9},
-                    "uncore_hz": {"from": "UncFREQ (Ghz)_mean", "scale": 1e9},
-                    "core_ipc": {"from": "PhysIPC%_mean", "scale": 0.01},
-                    "memory_read_b_per_s": {"from": "READ_mean", "scale": 1e10},
-                    "memory_write_b_per_s": {"from": "WRITE_mean", "scale": 1e10},
-                    "instructions_per_s": {"from": "INST_mean", "scale": 1e7}},
-        "drop": {"columns": ["samples"]}}),
-    ("Marconi100 jobs", frozenset({"num_nodes_alloc", "run_time", "time_limit", "job_state"}), {
-        "columns": {"time_limit_s": {"from": "time_limit", "scale": 60}, "runtime_s": "run_time"}}),
-    ("Zeus training runs", frozenset({"time_per_epoch", "average_power", "power_limit"}), {
-        "columns": {"runtime_s": "time_per_epoch", "power_w": "average_power",
-                    "cap_w": "power_limit", "batch_size": "batch_size", "app": "network"}}),
-    ("training steps", TRAINING, {
-        "known": {c.name: c.known.name.lower() for c in COLUMNS if c.name not in VOCABULARY}}),
-)  # fmt: skip
 
 
 def read_runs(
@@ -158,7 +130,7 @@ def read_runs(
     described += [VOCABULARY["runtime_s"]] if derived else []
     table, summed = per_part(table)
     described += [VOCABULARY["power_w"]] if summed else []
-    table, sized = cores_of_nodes(table)
+    table, sized = cores_of_nodes(table) if "submit_s" in table.columns else (table, [])
     described += [VOCABULARY["cores"]] if sized else []
     table, zeros = known_amounts(table)
     table, unfinished = with_ends(table)
