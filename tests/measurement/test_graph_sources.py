@@ -203,8 +203,12 @@ def test_a_module_that_decides_by_values_is_refused(training: bool) -> None:
     torch = pytest.importorskip("torch")
 
     class ByValue(torch.nn.Module):  # type: ignore[name-defined, misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.scale = torch.nn.Parameter(torch.ones(3))
+
         def forward(self, x: Any) -> Any:
-            return x.exp() if x.sum() > 0 else x
+            return self.scale * x.exp() if x.sum() > 0 else x
 
     with pytest.raises(DataError, match="depend on values"):
         from_torch(ByValue(), torch.zeros(3), training=training)

@@ -65,6 +65,25 @@ def test_of_several_results_those_taken_out_are_held():
     assert step_memory(graph(rows)).activations_b == 400.0 + 800.0 + 4.0
 
 
+def test_the_sum_of_two_gradients_is_the_first_of_them():
+    """Also where it is written in place; a value of an operation with several lives from there."""
+    rows = [
+        ("weight", "parameter_constant", [10], "f32", 0, 1, False, []),
+        ("dot", "matmul", [10], "f32", 9, 1, False, [0]),
+        ("other", "other", [99], "f32", 9, 1, False, [1]),
+        ("getitem", "data_movement", [10], "f32", 0, 1, False, [2]),
+        ("aten.add", "elementwise", [10], "f32", 9, 1, False, [1, 3]),
+        ("aten.mul_", "elementwise", [10], "f32", 9, 1, False, [4]),
+        ("adam-update", "elementwise", [10], "f32", 9, 1, False, [0, 5]),
+    ]
+    both = step_memory(graph(rows))
+    assert (both.gradients_b, both.activations_b, both.optimizer_b) == (80.0, 0.0, 0.0)
+    held = [*rows, ("state", "parameter_constant", [70], "u8", 0, 1, False, []),
+            ("scratch", "parameter_constant", [500], "u8", 0, 1, False, [])]  # fmt: skip
+    last = step_memory(graph(held), "adam")
+    assert (last.gradients_b, last.optimizer_b, last.data_b) == (40.0, 570.0, 0.0)
+
+
 def test_a_view_is_of_its_first_operand():
     rows = [
         ("input", "parameter_constant", [5], "f32", 0, 1, False, []),
@@ -84,7 +103,7 @@ def test_without_named_weights_what_is_updated_tells_their_size():
         ("adam-update", "other", [7], "f32", 9, 1, False, [0, 1]),
     ]
     found = step_memory(graph(rows), "adam")
-    assert (found.parameters_b, found.optimizer_b, found.data_b) == (28.0, 56.0, 28.0)
+    assert (found.parameters_b, found.optimizer_b, found.data_b) == (28.0, 84.0, 28.0)
     assert (found.gradients_b, found.activations_b) == (28.0, 0.0)
 
 

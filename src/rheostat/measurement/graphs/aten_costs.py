@@ -16,17 +16,31 @@ _WORDS = {
     "view": "view _unsafe_view reshape permute transpose t expand slice select squeeze unsqueeze "
     "alias detach as_strided diagonal split split_with_sizes unbind chunk view_as_complex "
     "view_as_real getitem lift_fresh_copy _assert_tensor_metadata sym_size unsafe_split "
-    "unsafe_split_with_sizes unsafe_chunk unfold _linalg_check_errors",
+    "unsafe_split_with_sizes unsafe_chunk unfold _linalg_check_errors _indices _values coalesce "
+    "_sparse_coo_tensor_with_dims_and_tensors "
+    "is_coalesced _coalesced",
     "data_movement": "clone copy copy_ _to_copy cat stack full full_like empty empty_like zeros "
     "ones zeros_like ones_like arange scalar_tensor constant_pad_nd flip roll repeat tril triu "
     "fill new_zeros new_full new_empty empty_strided contiguous eye lift linspace slice_scatter "
     "select_scatter slice_backward select_backward rand randn reflection_pad2d empty_permuted "
     "new_empty_strided exponential replication_pad2d replication_pad2d_backward "
-    "reflection_pad2d_backward upsample_nearest2d upsample_nearest2d_backward",
+    "reflection_pad2d_backward upsample_nearest2d upsample_nearest2d_backward reflection_pad1d "
+    "reflection_pad1d_backward replication_pad1d replication_pad1d_backward upsample_nearest1d "
+    "upsample_nearest1d_backward upsample_nearest3d upsample_nearest3d_backward rand_like "
+    "randn_like randint randint_like randperm normal uniform random new_ones zero im2col col2im "
+    "pixel_shuffle pixel_unshuffle channel_shuffle native_channel_shuffle diag_embed _stack",
     "elementwise": "softshrink_backward hardshrink_backward rrelu_with_noise "
-    "rrelu_with_noise_backward",
-    "gather_scatter": "embedding index index_select gather scatter scatter_add index_put "
-    "index_add scatter_reduce masked_scatter nonzero embedding_dense_backward",
+    "rrelu_with_noise_backward leaky_relu_backward elu_backward softplus_backward mish_backward "
+    "hardtanh_backward hardsigmoid_backward hardswish_backward log_sigmoid_backward "
+    "glu glu_backward _prelu_kernel _prelu_kernel_backward mse_loss mse_loss_backward "
+    "smooth_l1_loss smooth_l1_loss_backward huber_loss huber_loss_backward "
+    "binary_cross_entropy binary_cross_entropy_backward soft_margin_loss "
+    "soft_margin_loss_backward multi_margin_loss multi_margin_loss_backward",
+    "gather_scatter": "scatter scatter_add index_put "
+    "index_add scatter_reduce masked_scatter nonzero embedding_dense_backward index_copy "
+    "index_fill put bincount one_hot nll_loss_forward nll_loss_backward nll_loss2d_forward "
+    "nll_loss2d_backward _embedding_bag_dense_backward _index_put_impl "
+    "_unsafe_index_put",
     "transcendental": "exp exp2 expm1 log log2 log10 log1p tanh sigmoid sqrt rsqrt pow erf erfc "
     "sin cos tan asin acos atan atan2 sinh cosh asinh acosh atanh gelu silu softplus mish "
     "logical_sigmoid log_sigmoid_forward native_dropout bernoulli elu gelu_backward",
@@ -155,6 +169,25 @@ def _normalized_backward(result: HloType, given: Given, args: Sequence[Any]) -> 
     return OpCost("normalization", NORMALIZATION_BACKWARD_FLOPS * given[0].elements)
 
 
+def _gathered(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
+    """Of a table what it gives is read, as XLA counts it, and not all of the table."""
+    places = sum(g.size_b for g in given[1:])
+    return OpCost("gather_scatter", bytes=2.0 * result.size_b + places)
+
+
+def _bag(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
+    """``(table, places, ...)``: rows that are read and summed."""
+    row_b = given[0].size_b / max(given[0].dims[0], 1)
+    read, width = given[1].elements, given[0].dims[-1]
+    moved = read * row_b + sum(g.size_b for g in given[1:]) + result.size_b
+    return OpCost("gather_scatter", flops=float(read * width), bytes=moved)
+
+
+def _bag_backward(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
+    """Sums what rows of the result are gradients of; the result is all of the table, or sparse."""
+    return OpCost("gather_scatter", flops=float(given[1].elements * given[0].dims[-1]))
+
+
 def _sorted(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
     return OpCost("reduction", float(given[0].elements * log2_up(given[0].elements)))
 
@@ -168,6 +201,10 @@ RULES: dict[str, Callable[[HloType, Given, Sequence[Any]], OpCost]] = {
     "_adaptive_avg_pool2d_backward": _spread, "_softmax": _softmax, "_log_softmax": _softmax,
     "_safe_softmax": _softmax,
     "_softmax_backward_data": _softmax_backward, "_log_softmax_backward_data": _softmax_backward,
+    **dict.fromkeys(("embedding", "index", "index_select", "gather", "take", "_unsafe_index"),
+                    _gathered),
+    "_embedding_bag": _bag, "_embedding_bag_forward_only": _bag,
+    "_embedding_bag_backward": _bag_backward, "_embedding_bag_sparse_backward": _bag_backward,
     **dict.fromkeys(("native_layer_norm", "native_group_norm", "native_batch_norm",
                      "_native_batch_norm_legit", "_native_batch_norm_legit_functional",
                      "_native_batch_norm_legit_no_training", "cudnn_batch_norm",

@@ -70,17 +70,32 @@ def emptied(torch: Any, thing: Any) -> Any:
     return torch.utils._pytree.tree_map(empty, thing)
 
 
-def _applied(module: Any, change: Callable[[Any], Any], recurse: bool = True) -> Any:  # noqa: FBT
-    """`torch.nn.Module._apply`, which cannot exchange empty arrays in their place."""
+def _applied(
+    module: Any,
+    change: Callable[[Any], Any],
+    recurse: bool = True,
+    made: dict[Any, Any] | None = None,
+) -> Any:
+    """`torch.nn.Module._apply`, which cannot exchange empty arrays in their place.
+
+    A parameter of several layers stays one, and one that is not changed stays itself: an optimiser
+    may have it.
+    """
     import torch
 
+    made = {} if made is None else made
     for child in module.children() if recurse else ():
-        _applied(child, change)
+        _applied(child, change, made=made)
     for name, value in module._parameters.items():
-        if value is not None:
+        if value is None:
+            continue
+        if value not in made:
+            plain = value.detach()
             with torch.no_grad():
-                made = change(value.detach())
-            module._parameters[name] = torch.nn.Parameter(made, value.requires_grad)
+                changed = change(plain)
+            same = changed is plain
+            made[value] = value if same else torch.nn.Parameter(changed, value.requires_grad)
+        module._parameters[name] = made[value]
     for name, value in module._buffers.items():
         if value is not None:
             module._buffers[name] = change(value)

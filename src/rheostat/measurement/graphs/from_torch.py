@@ -7,7 +7,7 @@ import struct
 import warnings
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +87,11 @@ def from_torch(
     from torch.fx.experimental.proxy_tensor import make_fx
 
     weights, others = dict(module.named_parameters()), dict(module.named_buffers())
-    step = _step(torch, module, loss or _mean, update=not optimizer)
+    trained = [k for k, v in weights.items() if v.requires_grad]
+    if not trained:
+        problem = "expected a module with parameters to train, got none with requires_grad"
+        raise DataError(called, [problem])
+    step = _step(torch, module, loss or _mean, trained, update=not optimizer)
     table = None if optimizer else torch.export.default_decompositions()
     trace = make_fx(step, tracing_mode="fake", decomposition_table=table)
     try:
@@ -127,11 +131,12 @@ def _arrays(value: Any) -> Any:
 
 
 def _step(
-    torch: Any, module: Any, loss: Callable[[Any], Any], *, update: bool
+    torch: Any, module: Any, loss: Callable[[Any], Any], trained: Sequence[str], *, update: bool
 ) -> Callable[..., list[Any]]:
     """One step of gradient descent as a function of parameters, buffers and inputs.
 
-    Without ``update`` the gradients themselves, None where there is none.
+    Without ``update`` the gradients themselves, None where there is none, and behind them what the
+    module returned, which a name holds as a rule; what is not ``trained`` has no gradient.
     """
 
     class BothWays(torch.nn.Module):  # type: ignore[misc]
@@ -142,17 +147,19 @@ def _step(
             self.inner = module
 
         def forward(self, values: list[Any], *args: Any) -> Any:
-            return torch.autograd.grad(loss(module(*args)), values, allow_unused=True)
+            made = module(*args)
+            return torch.autograd.grad(loss(made), values, allow_unused=True), list(_arrays(made))
 
     def step(weights: Mapping[str, Any], others: Mapping[str, Any], *args: Any) -> list[Any]:
-        values = {k: v.detach().requires_grad_() for k, v in weights.items()}
+        values = {k: v.detach().requires_grad_(k in trained) for k, v in weights.items()}
         copies = {k: v.clone() for k, v in others.items()}
         named = {f"inner.{k}": v for k, v in {**values, **copies}.items()}
-        gradients = torch.func.functional_call(BothWays(), named, (list(values.values()), *args))
+        given = ([values[k] for k in trained], *args)
+        made, outputs = torch.func.functional_call(BothWays(), named, given)
+        gradients = dict(zip(trained, made, strict=True))
         if not update:
-            return list(gradients)
-        pairs = zip(weights.values(), gradients, strict=True)
-        return [w - STEP_SIZE * g for w, g in pairs if g is not None]
+            return [*(gradients.get(k) for k in weights), *outputs]
+        return [weights[k] - STEP_SIZE * g for k, g in gradients.items() if g is not None]
 
     return step
 
@@ -217,7 +224,9 @@ def _of_nodes(
     for node in nodes:
         if node.op == "output":
             if optimizer:
-                for weight, gradient in enumerate(node.args[0]):  # parameters are first
+                count = kinds.count("weight")
+                kept_to_here(rows, [places[n] for n in node.args[0][count:] if n in places])
+                for weight, gradient in enumerate(node.args[0][:count]):  # parameters are first
                     updated(rows, optimizer, weight, places.get(gradient))
             continue
         type_ = result_type(node.meta.get("val"), open_sizes)
@@ -234,9 +243,23 @@ def operated(rows: OpRows, node: Any, places: Mapping[Any, int], type_: HloType)
     """The row of an operation, whose operands have theirs."""
     operands = [places[n] for n in node.all_input_nodes]
     given = [rows.types[places[n]] for n in _given(node)]
+    if getattr(node.meta.get("val"), "is_sparse", False):
+        type_ = _sparse(type_, given)
     if str(node.target).startswith("rheostat.recurrent"):
         add_recurrent(rows, str(node.target), given, node.args, operands)
     return rows.add(*_called(node, type_, given), type_, operands)
+
+
+def _sparse(dense: HloType, given: list[HloType]) -> HloType:
+    """A gradient that holds the rows that were looked up: as many as there are places."""
+    places = [g.elements for g in given if g.dtype in ("s64", "s32")]
+    rows = max(places) if places else given[0].dims[0]
+    return HloType(dense.dtype, (rows, *dense.dims[1:]))
+
+
+def kept_to_here(rows: OpRows, places: Sequence[int]) -> None:
+    """What lives on though no operation takes it."""
+    rows.add("held", OpCost("control", bytes=0.0), HloType("opaque"), list(places))
 
 
 def updated(rows: OpRows, optimizer: str, weight: int, gradient: int | None) -> None:
@@ -245,8 +268,9 @@ def updated(rows: OpRows, optimizer: str, weight: int, gradient: int | None) -> 
         return
     flops, moved, roots = UPDATES[optimizer]
     type_ = rows.types[weight]
-    cost = OpCost("elementwise", flops * type_.elements, roots * type_.elements,
-                  moved * type_.size_b)  # fmt: skip
+    some = min(type_, rows.types[gradient], key=lambda t: t.elements)  # of a sparse gradient
+    cost = OpCost("elementwise", flops * some.elements, roots * some.elements,
+                  moved * some.size_b)  # fmt: skip
     rows.add(f"{optimizer}-update", cost, type_, [weight, gradient])
 
 
@@ -268,12 +292,18 @@ def _called(node: Any, type_: HloType, given: list[HloType]) -> tuple[str, OpCos
     library, _, name = packet.name.partition("::")
     import torch
 
-    pointwise = torch.Tag.pointwise in node.target.tags
-    if name.endswith("_") and not name.startswith("_"):
-        name = name[:-1]
+    plain = name[:-1] if name.endswith("_") and not name.startswith("_") else name
+    pointwise = torch.Tag.pointwise in node.target.tags or _tagged(torch, plain)
     if library == "rheostat" and name.startswith("recurrent"):
         return name, OpCost("control", bytes=0.0)
-    return f"aten.{name}", aten_cost(name, type_, given, node.args, pointwise)
+    return f"aten.{name}", aten_cost(plain, type_, given, node.args, pointwise)
+
+
+def _tagged(torch: Any, name: str) -> bool:
+    """Whether PyTorch says so of the plain form of what writes in place."""
+    packet = getattr(torch.ops.aten, name, None)
+    forms = packet.overloads() if packet is not None else []
+    return any(torch.Tag.pointwise in getattr(packet, f).tags for f in forms)
 
 
 def result_type(value: Any, open_sizes: set[str]) -> HloType:

@@ -23,6 +23,9 @@ EXAMPLE = "write `def step(batch_size=32): return model, torch.randn(batch_size,
 AUTOCAST = "its code asks for autocast: all products are taken in 16 bits"
 BATCH_NAMES = ("batch_size", "batch", "bs")
 ATTRIBUTE = "example_input_array"
+LIBRARIES = ("site-packages", "<frozen", str(Path(__file__).parents[2]))
+VALUES_NEEDED = ("DynamicOutputShapeException", "DataDependentOutputException",
+                 "GuardOnDataDependentSymNode")  # fmt: skip
 CODE = re.compile(r"(?:(.+\.py)|([A-Za-z_][\w.]*)):([A-Za-z_]\w*)")
 
 
@@ -131,10 +134,16 @@ def _module(source: str, file: str | None, name: str) -> ModuleType:
 
 
 def _failed(source: str, error: BaseException) -> DataError:
-    at = traceback.extract_tb(error.__traceback__)[-1]
+    """With the last line of the user's own code that ran."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [f for f in frames if not any(place in f.filename for place in LIBRARIES)]
+    at = (own or frames)[-1]
     said = str(error).splitlines()[0][:300] if str(error) else ""
-    return DataError(source, [f"raised {type(error).__name__}: {said} ({at.filename}, line "
-                              f"{at.lineno})"])  # fmt: skip
+    problems = [f"raised {type(error).__name__}: {said} ({at.filename}, line {at.lineno})"]
+    if type(error).__name__ in VALUES_NEEDED:
+        problems += ["nothing is computed here, and there a size or a choice depends on values",
+                     "give a step without, as masks in place of indices"]  # fmt: skip
+    return DataError(source, problems)
 
 
 def _of_code(

@@ -8,29 +8,48 @@ traced.  What makes parameters and data is no part of the step.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass, field
 from io import StringIO
 from typing import Any
 
 from rheostat.core.graph import Graph
+from rheostat.core.jobs import Note
 from rheostat.measurement.graphs.fake_device import without_numbers
 from rheostat.measurement.graphs.from_torch import (
     BROKEN,
     PUT_IN,
     UPDATES,
+    kept_to_here,
     operated,
     result_type,
     untraceable,
     updated,
 )
+from rheostat.measurement.graphs.held_names import held_by_names
+from rheostat.measurement.graphs.hlo.hlo_types import HloType
 from rheostat.measurement.graphs.op_rows import OpRows
+from rheostat.measurement.graphs.optimizer_memory import OptimizerMemory, optimizer_memory
 from rheostat.measurement.graphs.whole_layers import kept_whole
 
-Updates = list[tuple[str, Any, Any]]
-"""Optimiser, parameter and gradient of each update that was asked for."""
 OTHER = "adam"
 """What an optimiser without a rule is counted as."""
+
+
+@dataclass
+class Updates:
+    """Optimiser, parameter and gradient of each update asked for, and what optimisers hold."""
+
+    asked: list[tuple[str, Any, Any]] = field(default_factory=list)
+    memory: list[OptimizerMemory] = field(default_factory=list)
+    others: set[str] = field(default_factory=set)
+
+    @property
+    def notes(self) -> list[Note]:
+        """Of optimisers without a rule."""
+        said = f"an update of {', '.join(sorted(self.others))} is timed as one of {OTHER}"
+        return [Note(said)] if self.others else []
 
 
 def from_loop(torch: Any, call: Callable[[], Any], name: str) -> tuple[Graph, str]:
@@ -52,20 +71,23 @@ def from_loop(torch: Any, call: Callable[[], Any], name: str) -> tuple[Graph, st
     """
     from torch.fx.experimental.proxy_tensor import make_fx
 
-    kinds: list[str] = []
+    made = Updates()  # of the last call: PyTorch may call twice
 
     def outputs() -> list[Any]:
         with held_updates(torch) as updates:
             call()
-        kinds[:] = [kind for kind, _, _ in updates]
-        return [p for _, p, _ in updates] + [g for _, _, g in updates]
+        vars(made).update(vars(updates))
+        return [p for _, p, _ in updates.asked] + [g for _, _, g in updates.asked]
 
     try:
-        with without_numbers(torch), kept_whole(torch), told_once():
+        with without_numbers(torch), kept_whole(torch), told_once(), held_by_names(torch) as held:
             traced = make_fx(outputs, tracing_mode="real", _allow_non_fake_inputs=True)()
     except BROKEN as error:
         raise untraceable(name, error) from error
-    return _graph(torch, traced, kinds, name), max(set(kinds), key=kinds.count, default="")
+    kinds = [kind for kind, _, _ in made.asked]
+    names = {last.name: [node.name for node in nodes] for last, nodes in held.items()}
+    graph = _graph(torch, traced, kinds, name, made, names)
+    return graph, max(set(kinds), key=kinds.count, default="")
 
 
 @contextmanager
@@ -81,14 +103,16 @@ def held_updates(torch: Any) -> Iterator[Updates]:
     """Optimisers find no gradients while this is open: what they would update is listed."""
     from torch.optim.optimizer import register_optimizer_step_pre_hook
 
-    updates: Updates = []
+    updates = Updates()
     before = {n: torch.Tensor.__dict__.get(n) for n in ("item", "__float__")}
 
     def hold(optimizer: Any, *_: Any) -> None:
+        known = optimizer_memory(torch, optimizer)
+        updates.memory += [known] if known else []
         for group in optimizer.param_groups:
             for p in group["params"]:
                 if p.grad is not None:
-                    updates.append((_kind(optimizer, group), p.detach(), p.grad))
+                    updates.asked.append((_kind(optimizer, group, updates), p.detach(), p.grad))
                     p.grad = None
 
     handle = register_optimizer_step_pre_hook(hold)
@@ -102,14 +126,20 @@ def held_updates(torch: Any) -> Iterator[Updates]:
             delattr(torch.Tensor, n) if known is None else setattr(torch.Tensor, n, known)
 
 
-def _kind(optimizer: Any, group: dict[str, Any]) -> str:
-    kind = type(optimizer).__name__.lower()
-    if kind == "sgd" and group.get("momentum"):
+def _kind(optimizer: Any, group: dict[str, Any], updates: Updates) -> str:
+    kind = type(optimizer).__name__
+    if kind == "SGD" and group.get("momentum"):
         return "momentum"
-    return kind if kind in UPDATES else OTHER
+    if kind.lower() in UPDATES:
+        return kind.lower()
+    updates.others.add(kind)
+    return OTHER
 
 
-def _graph(torch: Any, traced: Any, kinds: list[str], name: str) -> Graph:
+def _graph(
+    torch: Any, traced: Any, kinds: list[str], name: str, made: Updates,
+    held: Mapping[str, Sequence[str]],
+) -> Graph:  # fmt: skip
     """Rows of the operations, and one for each update at the end."""
     rows, places, kept = OpRows(), dict[Any, int](), dict[str, int]()
     nodes = [n for n in traced.graph.nodes if not str(n.target).startswith("profiler.")]
@@ -131,9 +161,15 @@ def _graph(torch: Any, traced: Any, kinds: list[str], name: str) -> Graph:
             places[node] = rows.add(kind, PUT_IN, type_)
         else:
             places[node] = operated(rows, node, places, type_)
+        if node.name in held:
+            known = {n.name: place for n, place in places.items()}
+            kept_to_here(rows, [known[n] for n in held[node.name] if n in known])
     for kind, weight, gradient in zip(kinds, weights, gradients, strict=True):
         updated(rows, kind, places[weight], places.get(gradient))
-    return rows.graph(name, [])
+    for memory in made.memory:
+        rows.add("state", PUT_IN, HloType("u8", (memory.state_b,)))
+        rows.add("scratch", PUT_IN, HloType("u8", (memory.scratch_b,)))
+    return rows.graph(name, made.notes)
 
 
 def _ancestors(nodes: list[Any]) -> set[Any]:

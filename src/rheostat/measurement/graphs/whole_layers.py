@@ -93,12 +93,14 @@ def _functions(torch: Any) -> SimpleNamespace:
             made = ops.recurrent(x, list(rest[:states]), list(rest[states:]), sides)
             ctx.save_for_backward(x, made[-1], *rest)
             ctx.states, ctx.sides = states, sides
+            ctx.set_materialize_grads(False)  # zeros for the gates would be made and held
             return tuple(made)
 
         @staticmethod
         def backward(ctx: Any, gradient: Any, *others: Any) -> Any:
             x, kept, *rest = ctx.saved_tensors
             state, weights = rest[: ctx.states], rest[ctx.states :]
+            gradient = next(g for g in (gradient, *others) if g is not None)
             made = ops.recurrent_backward(gradient, x, state, weights, kept, ctx.sides)
             return (made[0], None, None, *made[1:])
 
@@ -106,11 +108,17 @@ def _functions(torch: Any) -> SimpleNamespace:
 
 
 def _attended(query: Any, key: Any, value: Any) -> Any:
-    return query.new_empty((*query.shape[:-1], value.shape[-1]))
+    """Heads beside each other for each position, as kernels write it: no copy makes them a row."""
+    *batch, heads, length, _ = (1, *query.shape) if query.dim() == 3 else query.shape
+    made = query.new_empty((*batch, length, heads, value.shape[-1])).transpose(-2, -3)
+    return made.reshape((*query.shape[:-1], value.shape[-1]))
 
 
 def _as_given(gradient: Any, query: Any, key: Any, value: Any, out: Any) -> list[Any]:
-    return [x.new_empty(x.shape) for x in (query, key, value)]
+    """In the order of what they are gradients of."""
+    import torch
+
+    return [torch.empty_like(x) for x in (query, key, value)]
 
 
 def _run(x: Any, state: Sequence[Any], weights: Sequence[Any], sides: int) -> list[Any]:

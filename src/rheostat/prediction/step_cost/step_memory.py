@@ -1,7 +1,8 @@
 """How much memory one step takes: what lives at the same time, in the order of the graph.
 
 A value lives from the operation that makes it to the last that takes it.  Parameters and what is
-put in live throughout; an operation without traffic gives a view of its first operand.
+put in live throughout; an operation without traffic gives a view of its first operand, one that
+writes in place is its first operand, as is the sum of two gradients of a parameter.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ from numpy.typing import NDArray
 from rheostat.core.graph import Graph
 
 STATE = {"sgd": 0, "momentum": 1, "adam": 2, "adamw": 2}
-"""Numbers that an optimiser keeps for each parameter."""
+"""Numbers that an optimiser keeps for each parameter, unless the graph has a row ``state``."""
+SCRATCH = {"adam": 1, "adamw": 1}
+"""Numbers for each parameter that its step holds meanwhile, unless there is a row ``scratch``."""
+HELD = ("state", "scratch")
 BITS = {"pred": 8, "opaque": 0, "tuple": 0, "token": 0, "bf16": 16, "c64": 64, "c128": 128}
 FREE = ("get-tuple-element", "tuple", "bitcast", "reshape", "broadcast", "iota", "constant",
         "parameter", "weight", "input")  # fmt: skip
@@ -32,7 +36,8 @@ class StepMemory:
     ----------
     parameters_b, gradients_b, optimizer_b, activations_b, workspace_b : float
         Parameters and what is put in for good, gradients of parameters that exist at that moment,
-        what the optimiser keeps, everything else that the step made, libraries.
+        what the optimiser keeps, and holds at that moment, everything else that the step made,
+        libraries.
     data_b : float
         What is put in and is no parameter.
     """
@@ -71,41 +76,81 @@ def step_memory(graph: Graph, optimizer: str = "") -> StepMemory:
     code = graph.nodes["opcode"].to_numpy().astype(np.str_)
     put_in = np.isin(code, ("weight", "input", "parameter")) & (graph.in_degree() == 0)
     update = np.char.endswith(code, "-update")
+    gradient, root = _gradients(graph, code, size, update, put_in)
+    made = ~put_in & ~update & ~np.isin(code, (*FREE, *HELD)) & (root == np.arange(len(size)))
     source, reader = graph.edges
-    gradient = np.zeros(len(size), dtype=bool)
-    root = _roots(graph, code)
-    gradient[root[source[update[reader] & ~put_in[source]]]] = True
-    made = ~put_in & ~update & ~np.isin(code, FREE) & (root == np.arange(len(size)))
     ends = np.arange(len(size))
     np.maximum.at(ends, root[source], reader)
-    held = _held(np.where(made & ~gradient, size, 0.0), ends)
-    held_gradients = _held(np.where(made & gradient, size, 0.0), ends)
-    at = np.argsort(-(held + held_gradients), kind="stable")[:1]  # none of no operations
+    starts = np.arange(len(size))
+    taken = code[reader] == "getitem"
+    starts[reader[taken]] = source[taken]
+    held = _held(np.where(made & ~gradient, size, 0.0), starts, ends)
+    held_gradients = _held(np.where(made & gradient, size, 0.0), starts, ends)
+    state_b, scratch_b = _optimizer(code, size, optimizer)
+    scratch = np.where(update, scratch_b, 0.0)
+    at = np.argsort(-(held + held_gradients + scratch), kind="stable")[:1]  # none of no operations
     weights = float(size[code == "weight"].sum()) or float(size[update].sum())
+    data = put_in & (code != "weight")
     return StepMemory(
-        weights, float(held_gradients[at].sum()), STATE.get(optimizer, 0) * weights,
-        float(held[at].sum()), float(size[put_in & (code != "weight")].sum()),
-        CONTEXT_B + WORKSPACE_B,
+        weights, float(held_gradients[at].sum()), state_b + float(scratch[at].sum()),
+        float(held[at].sum()), float(size[data].sum()), CONTEXT_B + WORKSPACE_B,
     )  # fmt: skip
 
 
-def _held(size: NDArray[np.float64], ends: NDArray[np.int64]) -> NDArray[np.float64]:
+def _optimizer(
+    code: NDArray[np.str_], size: NDArray[np.float64], optimizer: str
+) -> tuple[float, float]:
+    """Bytes that it keeps for what it trains, and bytes of its step."""
+    if (code == "state").any():
+        return float(size[code == "state"].sum()), float(size[code == "scratch"].max())
+    trained = float(size[np.char.endswith(code, "-update")].sum())
+    return STATE.get(optimizer, 0) * trained, SCRATCH.get(optimizer, 0) * trained
+
+
+def _gradients(
+    graph: Graph, code: NDArray[np.str_], size: NDArray[np.float64],
+    update: NDArray[np.bool_], put_in: NDArray[np.bool_],
+) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:  # fmt: skip
+    """Which values are gradients of parameters, and the value that each node is a view of.
+
+    What is summed into a gradient is one, too: parts of a batch, places that share a parameter.
+    """
+    kind = graph.nodes["op_class"].to_numpy().astype(np.str_)
+    same = (kind == "data_movement") & (graph.numpy("bytes") == 0.0) & (code != "getitem")
+    same |= np.char.startswith(code, "aten.") & np.char.endswith(code, "_")
+    source, reader = graph.edges
+    root = _roots(graph, same)
+    gradient = np.zeros(len(size), dtype=bool)
+    gradient[root[source[update[reader] & ~put_in[source]]]] = True
+    given: dict[int, list[int]] = {}
+    for s, r in graph.edges.T:
+        if code[r] in ("aten.add", "aten.add_"):
+            given.setdefault(int(r), []).append(int(root[s]))
+    for at in sorted(given, reverse=True):
+        both = given[at]
+        summed = len(both) == 2 and all(size[i] == size[at] and not put_in[i] for i in both)
+        if gradient[at] and summed:
+            gradient[both] = same[at] = True
+    return gradient, _roots(graph, same)
+
+
+def _held(
+    size: NDArray[np.float64], starts: NDArray[np.int64], ends: NDArray[np.int64]
+) -> NDArray[np.float64]:
     """Bytes that live while each operation runs."""
     change = np.zeros(len(size) + 1)
-    change[: len(size)] += size
+    np.add.at(change, starts, size)
     np.add.at(change, ends + 1, -size)
     return np.asarray(np.cumsum(change)[: len(size)])
 
 
-def _roots(graph: Graph, code: NDArray[np.str_]) -> NDArray[np.int64]:
-    """The value that each node is a view of, itself where it is none."""
-    kind = graph.nodes["op_class"].to_numpy().astype(np.str_)
-    view = (kind == "data_movement") & (graph.numpy("bytes") == 0.0) & (code != "getitem")
-    root = np.arange(len(code))
-    first = np.full(len(code), -1)
+def _roots(graph: Graph, same: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The value that each node is a view of: itself unless it is the ``same`` as its first."""
+    root = np.arange(len(same))
+    first = np.full(len(same), -1)
     for s, r in graph.edges.T[::-1]:
         first[r] = s
-    for i in np.flatnonzero(view & (first >= 0)):
+    for i in np.flatnonzero(same & (first >= 0)):
         root[i] = root[first[i]]
     return root
 

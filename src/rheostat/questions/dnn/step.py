@@ -31,7 +31,7 @@ from rheostat.questions.parse import Names, parse_names
 OPTIMIZERS = ("sgd", "momentum", "adam", "adamw")
 PIXELS, BATCH = 224, 32
 MEMORY_PARTS = {"parameters_b": "parameters", "gradients_b": "gradients",
-                "optimizer_b": "optimiser state", "activations_b": "activations",
+                "optimizer_b": "optimiser", "activations_b": "activations",
                 "data_b": "data", "workspace_b": "libraries"}  # fmt: skip
 
 
