@@ -2,8 +2,8 @@
 
 Inputs that are drawn hold hardly ever two equal maxima, so that a reduction that takes any thread's
 shows nothing.  Here original and candidate are built with the data made coarse: three bits are left
-of whole numbers that become floats or come of them, and of what a shift or a remainder takes.  Only a
-candidate that prints on one thread what the original prints then is asked for more threads.
+of whole numbers that become floats or come of them, and of what a shift or a remainder takes.  Only
+a candidate that prints on one thread what the original prints then is asked for more threads.
 """
 
 from __future__ import annotations

@@ -71,10 +71,13 @@ def _among_equals(case: Case, program: Program, quick: Sequence[ProgramInput]) -
     every = [*quick, *(g for g, _ in case.reference.many[:SOME_EQUAL])]
     limits = roomy(case.limits(case.reference.expected[0]), SLOWER)
     one, other = (case.bench.run_each(b, every, limits) for b in (ours, theirs))
-    known = {g.words: (g, out) for g, out, got in zip(every, one, other, strict=True)
-             if None not in (out, got) and not differences(got, out, case.reference.agreed)}  # fmt: skip
-    for given, got, how in _apart(case, theirs, list(known.values())):
-        expected = Expected(given, known[given.words][1], 0, 0)
+    known = {
+        g: out for g, out, got in zip(every, one, other, strict=True)
+        if out is not None and got is not None
+        and not differences(got, out, case.reference.agreed)
+    }  # fmt: skip
+    for given, got, how in _apart(case, theirs, list(known.items())):
+        expected = Expected(given, known[given], 0, 0)
         return case.wrong("races", _printed(got), expected, how + EQUALS)
     return []
 
