@@ -71,14 +71,14 @@ def _among_equals(case: Case, program: Program, quick: Sequence[ProgramInput]) -
     every = [*quick, *(g for g, _ in case.reference.many[:SOME_EQUAL])]
     limits = roomy(case.limits(case.reference.expected[0]), SLOWER)
     one, other = (case.bench.run_each(b, every, limits) for b in (ours, theirs))
-    known = {
-        g: out for g, out, got in zip(every, one, other, strict=True)
+    known = [
+        (g, out) for g, out, got in zip(every, one, other, strict=True)
         if out is not None and got is not None
         and not differences(got, out, case.reference.agreed)
-    }  # fmt: skip
-    for given, got, how in _apart(case, theirs, list(known.items())):
-        expected = Expected(given, known[given], 0, 0)
-        return case.wrong("races", _printed(got), expected, how + EQUALS)
+    ]  # fmt: skip
+    for given, got, how in _apart(case, theirs, known):
+        output = next(out for g, out in known if g is given)
+        return case.wrong("races", _printed(got), Expected(given, output, 0, 0), how + EQUALS)
     return []
 
 
