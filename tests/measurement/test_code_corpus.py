@@ -58,7 +58,7 @@ def outcomes(cases: list[CorpusCase]) -> dict[str, tuple[str, str]]:
         for case in cases:
             rungs = untimed if case.is_right else (case.rung,)
             verdict = one.verify(case.candidate, rungs=rungs)
-            came = verdict.rejected_by or verdict.state
+            came = verdict.named_by or verdict.state
             if came != (case.rung or "accepted"):
                 odd[case.name] = (case.rung or "accepted", f"{came}: {verdict.findings}")
     return odd

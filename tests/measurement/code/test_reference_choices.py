@@ -184,6 +184,26 @@ def test_many_inputs_are_small_where_a_run_is_long_and_none_where_that_is(
         assert none.many == ()
 
 
+def test_each_corner_of_the_sizes_has_twelve_seeds_where_a_run_is_quick(
+    tools, box, tmp_path, monkeypatch
+):
+    ranges = {"n": InputRange(2, 9), "m": InputRange(10, 70), "s": InputRange(1, 9**9, kind="seed")}
+    own = ProgramInputs(ranges, ("{n}", "{m}", "{s}"))
+
+    def corners(cpu_s, inputs=own):
+        made = reference(box, tmp_path)
+        made.original = replace(made.original, inputs=inputs)
+        made.expected, made.small = (given(900, cpu_s),), (given(5, 0.01),)
+        monkeypatch.setattr(made.bench, "run_each", lambda built, every, limits: ["x"] * len(every))
+        last = [g.arguments for g, _ in made.many][-48:]
+        return {a[:2] for a in last}, len({a[2] for a in last})
+
+    every = {(n, m) for n in ("2", "9") for m in ("10", "70")}
+    assert corners(0.01) == (every, 48)
+    assert corners(0.041)[0] != every  # the largest are too long to be run so often
+    assert corners(0.01, replace(own, guessed=True))[0] != every
+
+
 def test_outputs_of_many_inputs_take_four_megabytes_together(tools, box, tmp_path, monkeypatch):
     made = reference(box, tmp_path)
     made.expected = (replace(given(900, 0.01), output="x" * (MOST_MANY_B // 7)),)

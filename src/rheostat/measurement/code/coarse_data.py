@@ -2,8 +2,8 @@
 
 Inputs that are drawn hold hardly ever two equal maxima, so that a reduction that takes any thread's
 shows nothing.  Here original and candidate are built with the data made coarse: three bits are left
-of whole numbers that become floats, and of what a shift or a remainder takes of them.  Only a
-candidate that prints on one thread what the original prints then is asked for more threads.
+of whole numbers that become floats or come of them, and of what a shift or a remainder takes.  Only
+a candidate that prints on one thread what the original prints then is asked for more threads.
 """
 
 from __future__ import annotations
@@ -35,11 +35,13 @@ REPLACED = (
     r"s/= (uitofp|sitofp) (i32|i64) (\S+) to (double|float)/= call \4 @rheostat_\1_\2_\4(\2 \3)/",
     r"s/^  %(\S+) = (lshr|urem|srem)( exact)? (i32|i64) ([^,]+, [^,]+)(.*)$/"
     r"  %part.\1 = \2\3 \4 \5\6\n  %\1 = call \4 @rheostat_whole_\4(\4 %part.\1)\6/",
+    r"s/^  %(\S+) = (fpto[us]i \S+ \S+ to|call) (i32|i64)((, | @(ll|l)(rint|round)\().*)?$/"
+    r"  %part.\1 = \2 \3\4\n  %\1 = call \3 @rheostat_signed_\3(\3 %part.\1)/",
 )
 DECLARED = "\n".join(
     [f"declare {t} @rheostat_{o}_{i}_{t}({i})" for o in ("uitofp", "sitofp")
      for i in ("i32", "i64") for t in ("double", "float")]
-    + [f"declare {i} @rheostat_whole_{i}({i})" for i in ("i32", "i64")]
+    + [f"declare {i} @rheostat_{s}_{i}({i})" for i in ("i32", "i64") for s in ("whole", "signed")]
 )  # fmt: skip
 
 

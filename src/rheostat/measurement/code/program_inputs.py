@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 
 import numpy as np
 
@@ -18,6 +19,8 @@ GUESSED_SIZES = (48.0, 384.0)
 GUESSED_SEEDS = (1.0, 1e6)
 SMALL = 0.25
 """Inputs of rungs that are slow come from this lower part of each range of sizes."""
+MOST_CORNERED = 3
+"""Ranges whose ends are combined."""
 NOT_ASKED_FOR = "3 1 4 1 5\nend\n"
 """Stands on the standard input of some runs of programs that need not read any."""
 
@@ -54,7 +57,7 @@ class InputRange:
         """As 10 to 90, or the values."""
         return " or ".join(self.values) if self.values else f"{self.low:g} to {self.high:g}"
 
-    def draw(self, rng: np.random.Generator, part: tuple[float, float]) -> str:
+    def draw(self, rng: np.random.Generator, part: tuple[float, float] = (0.0, 1.0)) -> str:
         """One value, as it is written, from ``part`` of the range of a size."""
         if self.values:
             few = max(1, round(part[1] * len(self.values))) if self.kind == "size" else None
@@ -226,6 +229,22 @@ class ProgramInputs:
         for name in apart if len(apart) > 1 else ():
             every += [every[0] | {name: each[name][1]}, every[1] | {name: each[name][0]}]
         return tuple(self.written(v) for i, v in enumerate(every) if v not in every[:i])
+
+    def corners(self, rng: np.random.Generator, times: int) -> tuple[ProgramInput, ...]:
+        """The corners of stated ranges of sizes, each with so many drawn seeds; none without seeds.
+
+        >>> inputs = ProgramInputs({"n": InputRange(1, 9), "s": InputRange(1, 99, kind="seed")})
+        >>> [g.values["n"] for g in inputs.corners(np.random.default_rng(0), 2)]
+        ['9', '9', '1', '1']
+        """
+        seeds = [name for name, r in self.ranges.items() if r.kind == "seed" and not r.values]
+        sizes = [n for n, r in self.ranges.items() if n not in seeds][:MOST_CORNERED]
+        made = [
+            {name: r.draw(rng) for name, r in self.ranges.items()}
+            | {n: self.ranges[n].edges[end] for n, end in zip(sizes, ends, strict=True)}
+            for ends in product((1, 0), repeat=len(sizes)) for _ in range(times)
+        ]  # fmt: skip
+        return tuple(map(self.written, made)) if seeds and not self.guessed else ()
 
     def around(self, numbers: Sequence[int], rng: np.random.Generator) -> tuple[ProgramInput, ...]:
         """Inputs whose sizes are each of these numbers and the next one, the rest drawn.

@@ -21,8 +21,21 @@ from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.program_inputs import ProgramInput
 from rheostat.measurement.code.reached_left import Left, left_of
-from rheostat.measurement.code.reached_text import ARRAY, Comparison, Marked, marked
-from rheostat.measurement.code.reference import QUICK_S, Expected, OneWay
+from rheostat.measurement.code.reached_text import (
+    ARRAY,
+    LESSER,
+    MOST_ROW,
+    Comparison,
+    Marked,
+    marked,
+)
+from rheostat.measurement.code.reached_values import RECORD, Narrowing
+from rheostat.measurement.code.reference import (
+    QUICK_S,
+    SINGLE_PRECISION,
+    Expected,
+    OneWay,
+)
 from rheostat.measurement.code.sandbox import give_away
 from rheostat.measurement.code.toolchain import BuildKind, compiler_absent
 from rheostat.measurement.code.verdict import Finding
@@ -36,17 +49,11 @@ TEXT = BuildKind(
 )  # fmt: skip
 LINKED = BuildKind("reached", "clang", (), "-O1")
 SOME_THREADS = (4, 64, 7, 2, 17)
-FEW, SOME, MOST_ROW = 6, 64, 400
-"""Inputs that are run with many threads; of many inputs, how many are run at first;
-characters of a line that are read."""
-VALUE = r"[\w.\[\]]+(?:->[\w.\[\]]+)*"
-BY_RULE = re.compile(
-    r"==.*&&.*[<>]|[<>].*&&.*==|"
-    rf"(?P<a>{VALUE})\s*[<>]=?\s*(?P<b>{VALUE})\s*(?:\?\s*(?:(?P=a)\s*:\s*(?P=b)|(?P=b)\s*:\s*(?P=a))|"
-    r"\)\s*(?:(?P=a)\s*=\s*(?P=b)|(?P=b)\s*=\s*(?P=a))\s*;)"
-)
-"""The lower index of two equal values, whose order `races` looks at, the lesser or greater of two:
-whether both ways are taken hangs on the data."""
+FEW, SOME = 6, 64
+"""Inputs that are run with many threads; of many inputs, how many are run at first."""
+TIES = re.compile(r"==.*&&.*[<>]|[<>].*&&.*==")
+"""The lower index of two equal values, whose order `races` looks at: whether both ways are taken
+hangs on the data, as it does with the lesser or greater of two."""
 WORDS = {"eq": "equal to", "lt": "less than", "gt": "greater than"}
 
 
@@ -67,11 +74,32 @@ def unreached(case: Case) -> list[Finding]:
     if case.shared_by_compiler:
         return []
     made = _marked(case, case.candidate) if case.original.inputs.ranges else None
-    left = Left()
+    left, kept = Left(), bool(made and _own_values(case, made[1]))
     for left in _stages(case, case.candidate, made, case.own_edges):
-        if not (left.comparisons or _other_lines(case, left)):
+        if not (kept or left.comparisons or _other_lines(case, left)):
             return []
-    return _beyond(case, left)
+    return _beyond(case, left) + _too_narrow(case, left)
+
+
+def _own_values(case: Case, whole: Sequence[Marked]) -> list[Narrowing]:
+    """What the candidate narrows on lines that the original has not."""
+    known = {_plain(x) for x in case.original.text.splitlines()}
+    floats = SINGLE_PRECISION.search(case.original.text) or case.reference.tolerance.relative
+    return [n for m in whole for n in m.values if not (n.rounds and floats)
+            and _plain(case.candidate.row(*n.at[:2])) not in known]  # fmt: skip
+
+
+def _too_narrow(case: Case, left: Left) -> list[Finding]:
+    """Values near the end of what is kept of them, but for as many that the original keeps so."""
+    own = {n.at for n in _own_values(case, [Marked("", 0, values=[n for n, _ in left.values])])}
+    near = [(n, said) for n, said in left.values if n.at in own]
+    known = Counter(_of_original(case)[2]) if near else Counter()
+    made = []
+    for n, said in near:
+        known[n.most] -= 1
+        if known[n.most] < 0:
+            made.append(Finding("output", *n.at[:2], said))
+    return made
 
 
 def _other_lines(case: Case, left: Left) -> list[Finding]:
@@ -87,12 +115,15 @@ def _beyond(case: Case, left: Left) -> list[Finding]:
 
     That is a line of the same text, or as many comparisons of the same kind with the same number.
     """
-    by_text, by_kind = (Counter(c) for c in _of_original(case)) if left.comparisons else ({}, {})
+    by_text, by_kind = (
+        (Counter(c) for c in _of_original(case)[:2]) if left.comparisons else ({}, {})
+    )
     others = []
     for c, missing in left.comparisons:
         row = case.candidate.row(*c.at[:2])
         text, kind = (_plain(row), c.how, missing), (c.how, c.constant, missing)
-        if BY_RULE.search(row[:MOST_ROW]) and not c.constant:
+        row = row[:MOST_ROW]
+        if (TIES.search(row) or LESSER.search(row)) and not c.constant:
             continue
         if by_text[text] > 0:
             by_text[text] -= 1
@@ -108,8 +139,11 @@ def _beyond(case: Case, left: Left) -> list[Finding]:
     return sorted(found_at, key=lambda f: f.line) + _other_lines(case, left)
 
 
-def _of_original(case: Case) -> tuple[OneWay, OneWay]:
-    """What comes out one way only in the original, by the text of its line and by what is asked."""
+def _of_original(case: Case) -> tuple[OneWay, OneWay, Counter[int]]:
+    """What comes out one way only in the original, by the text of its line and by what is asked.
+
+    The last are the ends of what it keeps of values that come near them.
+    """
     if case.reference.one_way is None:
         own = case.original
         left = deque(_stages(case, own, _marked(case, own), ()), maxlen=1)
@@ -117,6 +151,7 @@ def _of_original(case: Case) -> tuple[OneWay, OneWay]:
         case.reference.one_way = (
             Counter((_plain(own.row(*c.at[:2])), c.how, m) for c, m in comparisons),
             Counter((c.how, c.constant, m) for c, m in comparisons),
+            Counter(n.most for n, _ in (left[0].values if left else [])),
         )
     return case.reference.one_way
 
@@ -145,7 +180,8 @@ def _marked(case: Case, program: Program) -> tuple[Built, list[Marked]] | None:
         if not made.ok:
             return None
         first = whole[-1].end if whole else 0
-        whole.append(marked(made.said.stdout, program.files, first))
+        values = sum(len(m.values) for m in whole)
+        whole.append(marked(made.said.stdout, program.files, first, values))
     if not whole[-1].end:  # nothing of the program's own
         return None
     built = case.bench.build(_linked(program, whole), LINKED)
@@ -159,7 +195,8 @@ def _linked(program: Program, whole: Sequence[Marked]) -> Program:
     parallel = ["-fopenmp"] * (program.language in ("openmp", "target"))
     libraries = [f for f in program.flags if f.startswith("-l")]
     words = ["-O1", "-w", "-pthread", *parallel, *texts, RUNTIME, *libraries, "-o", "program"]
-    texts[RUNTIME] = f"#define REACHED_B {whole[-1].end}\n{runtime}"
+    values = max(1, sum(len(m.values) for m in whole))
+    texts[RUNTIME] = f"#define REACHED_B {whole[-1].end}\n#define VALUES {values}\n{runtime}"
     driver = "{cxx}" if program.is_cxx else "{cc}"
     return replace(program, files=texts, language="serial",
                    build=("sh", "-c", f"{driver} {shlex.join(words)}"))  # fmt: skip
@@ -179,9 +216,18 @@ def _stages(
         for inputs, count in _runs(case, own_edges):
             limits = case.limits(case.reference.expected[0], count)
             case.bench.run_each(built, inputs, limits, threads=count, kept=place)
-            yield left_of(whole, _bytes(place / "reached", whole[-1].end), program)
+            left = left_of(whole, _bytes(place / "reached", whole[-1].end), program)
+            left.values = _near(whole, place / "values")
+            yield left
     finally:
         shutil.rmtree(place, ignore_errors=True)
+
+
+def _near(whole: Sequence[Marked], path: Path) -> list[tuple[Narrowing, str]]:
+    """Values that came near the end of what is kept of them."""
+    every = [n for m in whole for n in m.values]
+    left = _bytes(path, len(every) * RECORD.size)
+    return [(n, said) for n in every if (said := n.finding(left))]
 
 
 def _runs(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from rheostat.measurement.code.program import PRAGMA, Program
 from rheostat.measurement.code.reached_text import Block, Comparison, Marked
+from rheostat.measurement.code.reached_values import Narrowing
 
 PRAGMA_LINE = re.compile(PRAGMA)
 LOOPS = re.compile(r"\b(?:for|simd|loop|distribute|taskloop)\b")
@@ -19,10 +20,14 @@ Key = tuple[tuple[str, int, int], str, str]
 
 @dataclass
 class Left:
-    """Comparisons with whether they never held (else: always), and lines that were not reached."""
+    """Comparisons with whether they never held (else: always), lines that were not reached.
+
+    ``values`` came near the end of what is kept of them, with what is to be said of each.
+    """
 
     comparisons: list[tuple[Comparison, bool]] = field(default_factory=list)
     lines: set[tuple[str, int]] = field(default_factory=set)
+    values: list[tuple[Narrowing, str]] = field(default_factory=list)
 
 
 def left_of(whole: Sequence[Marked], seen: bytes, program: Program) -> Left:

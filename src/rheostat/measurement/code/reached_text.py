@@ -7,11 +7,13 @@ what no run reached can be told by its line, also where no `if` stands: ``x * (x
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from rheostat.measurement.code.reached_values import DECLARED, NAME, Narrowing, kept, narrowing
+
 ARRAY = "rheostat_reached"
-NAME = r'%(?:[-\w.$]+|"[^"]*")'
 COMPARED = re.compile(
     rf"\s*(?P<value>{NAME}) = [if]cmp (?:(?:fast|nnan|ninf|nsz|arcp|contract|afn|reassoc) )*"
     rf"(?P<how>[a-z]+) (?P<type>\S+) (?P<one>[^,]+), (?P<other>[^,]+?)(?:, !.*)?$"
@@ -42,6 +44,28 @@ WAYS = {"eq": ("eq", True), "ne": ("eq", False), "lt": ("lt", True), "ge": ("lt"
         "gt": ("gt", True), "le": ("gt", False)}  # fmt: skip
 MIRRORED = {"lt": "gt", "gt": "lt", "eq": "eq"}
 CONSTANT = re.compile(r"-?\d[\w.+-]*|true|false|null")
+VALUE = r"[\w.\[\]]+(?:->[\w.\[\]]+)*"
+LESSER = re.compile(
+    rf"(?P<a>{VALUE})\s*[<>]=?\s*(?P<b>{VALUE})\s*(?:\?\s*(?:(?P=a)\s*:\s*(?P=b)|(?P=b)\s*:\s*(?P=a))|"
+    r"\)\s*(?:(?P=a)\s*=\s*(?P=b)|(?P=b)\s*=\s*(?P=a))\s*;)"
+)
+"""The lesser or greater of two values."""
+MOST_ROW = 400
+"""Characters of a line that are read."""
+STORED = re.compile(r"\s*store \S+ (?P<value>[^,]+), ptr (?P<place>[%@][^\s,]+)")
+LOADED = re.compile(r"load \S+, ptr ([%@][^\s,]+)")
+LEFT_ALONE = re.compile(r"@(?:llvm\.|_ZSt(?:3min|3max|5clamp)I)")
+SET_ONCE = re.compile(r"(?m)^(@\S+) = internal \S*\s?(?:global|constant) \S+ (-?\d[^\s,]*)")
+CHOSEN_CXX = re.compile(
+    r"call .*@_ZSt(?:3min|3max|5clamp)I([ijlmxyfdst])ERKT_S2_S2_(?:S2_)?\((.*?)\)(?:,| #|$)"
+)
+CHOSEN = re.compile(
+    r"call .*@(?:llvm\.m(?:in|ax)num\.f\d+|fm(?:in|ax)f?)"
+    r"\((?:noundef )?(float|double) (?:noundef )?([^\s,]+), "
+    r"(?:float|double) (?:noundef )?([^\s,)]+)\)"
+)
+TYPES = {**dict.fromkeys("ij", "i32"), **dict.fromkeys("lmxy", "i64"), **dict.fromkeys("st", "i16"),
+         "f": "float", "d": "double"}  # fmt: skip
 At = tuple[str, int, int]
 
 
@@ -88,31 +112,34 @@ class Marked:
     comparisons: list[Comparison] = field(default_factory=list)
     blocks: dict[tuple[str, str], Block] = field(default_factory=dict)
     functions: set[str] = field(default_factory=set)
+    values: list[Narrowing] = field(default_factory=list)
 
 
-def marked(code: str, files: Collection[str], first: int = 0) -> Marked:
+def marked(code: str, files: Mapping[str, str], first: int = 0, values: int = 0) -> Marked:
     """LLVM's text with marks from byte ``first`` on.
 
     Parameters
     ----------
     code : str
         What clang writes, with lines and the names of values, before it optimises.
-    files : collection of str
+    files : mapping of str to str
         The program's own files.
-    first : int
-        The first free byte.
+    first, values : int
+        The first free byte, and number of a value that is kept.
 
     Returns
     -------
     Marked
         Functions that nothing refers to are not among its ``functions``.
     """
-    return _Marker(code, files, first).marked()
+    return _Marker(code, files, first, values).marked()
 
 
 class _Marker:
-    def __init__(self, code: str, files: Collection[str], first: int) -> None:
-        self.code, self.files = code, files
+    def __init__(self, code: str, files: Mapping[str, str], first: int, values: int) -> None:
+        self.code, self.files, self.first_value = code, files, values
+        self.globals = {p: v for p, v in SET_ONCE.findall(code)
+                        if not re.search(rf"store .*, ptr {re.escape(p)},", code)}  # fmt: skip
         self.made = Marked("", first)
         self.scopes, self.names = dict(SCOPE.findall(code)), dict(FILE.findall(code))
         self.where = {n: (int(x), int(y or 0), s) for n, x, y, s in LOCATION.findall(code)}
@@ -134,13 +161,16 @@ class _Marker:
                 rows.append(row)
         made = self.made
         made.functions = {f for f, _ in made.blocks if self._is_used(f)}
-        made.text = "\n".join([*rows, f"@{ARRAY} = external global [1 x i8]", ""])
+        made.text = "\n".join([*rows, *DECLARED, f"@{ARRAY} = external global [1 x i8]", ""])
         return made
 
     def _is_used(self, name: str) -> bool:
         return name == "main" or len(re.findall(rf"@{re.escape(name)}(?![-\w.$])", self.code)) > 1
 
     def _function(self, rows: list[str]) -> Iterator[str]:
+        self.rows = rows
+        self.defined = dict(r.strip().split(" = ", 1) for r in rows[1:] if " = " in r)
+        self.set_once = self.globals | _set_once(rows)
         yield rows[0]
         block: list[str] = []
         label = "entry"
@@ -165,7 +195,9 @@ class _Marker:
                 yield from self._switched(m, rows)
             if LAST.match(row):
                 yield f"  store i8 1, ptr {_byte(block.offset)}"
+            yield from self._kept_value(row)
             yield row
+            yield from self._chosen(row)
             if m := COMPARED.match(row):
                 yield from self._compared(m, row, branch)
         block.stops &= not any(ENDS_WELL.search(row) for row in rows)
@@ -196,14 +228,73 @@ class _Marker:
             return
         if ends_text:  # `while (text[i])`: whether a text ends there hangs on the texts
             return
-        how, constant = asked[0], m["other"]
-        if CONSTANT.fullmatch(m["one"]):
-            how, constant = MIRRORED[how], m["one"]
+        how, value, constant = asked[0], m["one"], self._constant(m["other"])
+        if other := self._constant(m["one"]):
+            how, value, constant = MIRRORED[how], m["other"], other
         decides = branch is not None and branch[1] == m["value"]
         targets = (branch[2], branch[3]) if decides and branch else None
-        constant = constant if CONSTANT.fullmatch(constant) else ""
-        kept = Comparison(at, how, constant, asked[1], self.made.end, targets, self.function)
-        yield from self._kept(kept, m["value"])
+        yield from self._kept(Comparison(at, how, constant, asked[1], self.made.end, targets,
+                                         self.function), m["value"])  # fmt: skip
+        if how != "eq" and constant and self._is_choice(at, constant, targets):
+            sign = m["how"][:-2]
+            yield from self._strictly(at, m["type"], value, constant, sign, (MIRRORED[how],))
+
+    def _constant(self, operand: str) -> str:
+        """A constant, also one that a variable is set to and nothing changes; else empty."""
+        if CONSTANT.fullmatch(operand):
+            return operand
+        m = LOADED.match(self.defined.get(operand, ""))
+        return self.set_once.get(m[1], "") if m else ""
+
+    def _is_choice(self, at: At, constant: str, targets: tuple[str, str] | None) -> bool:
+        """Whether the constant is taken where a value is beyond it: equality then shows nothing."""
+        labels = "|".join(re.escape(x) for x in targets or ())
+        taken = re.compile(rf"phi .*\[ {re.escape(constant)}, %(?:{labels}) \]")
+        block = ""
+        for row in self.rows if targets else ():
+            m = LABEL.match(row)
+            block = m[1] if m else block
+            stored = block in (targets or ()) and STORED.match(row)
+            if (stored and stored["value"] == constant) or taken.search(row):
+                return True
+        rows = self.files[at[0]].splitlines()
+        return bool(LESSER.search(rows[at[1] - 1][:MOST_ROW])) if at[1] <= len(rows) else False
+
+    def _chosen(self, row: str) -> Iterator[str]:
+        """The lesser or greater of a value and a constant by a function of the library."""
+        at = self._place(row)
+        if at and (m := CHOSEN.search(row)):
+            for value, constant in ((m[2], m[3]), (m[3], m[2])):
+                if CONSTANT.fullmatch(constant):
+                    yield from self._strictly(at, m[1], value, constant, "o", ("lt", "gt"))
+        elif at and (m := CHOSEN_CXX.search(row)):
+            type_, places = TYPES[m[1]], re.findall(r"([%@][^\s,]+)(?:,|$)", m[2])
+            sign = "o" if type_ in ("float", "double") else "u" if m[1] in "jmyt" else "s"
+            limits = [self.set_once[p] for p in places if p in self.set_once]
+            if limits and (value := next((p for p in places if p not in self.set_once), "")):
+                name = f"%{ARRAY}.{self.made.end}.chosen"
+                yield f"  {name} = load {type_}, ptr {value}"
+                for constant in limits:
+                    yield from self._strictly(at, type_, name, constant, sign, ("lt", "gt"))
+
+    def _strictly(
+        self, at: At, type_: str, value: str, constant: str, sign: str, hows: Sequence[str]
+    ) -> Iterator[str]:
+        """Comparisons of their own, whether a value is less, or greater, than a constant."""
+        compare = "fcmp" if type_ in ("float", "double") else "icmp"
+        for how in hows:
+            name = f"%{ARRAY}.{self.made.end}.strict"
+            yield f"  {name} = {compare} {sign}{how} {type_} {value}, {constant}"
+            yield from self._kept(Comparison(at, how, constant, True, self.made.end, None,
+                                             self.function), name)  # fmt: skip
+
+    def _kept_value(self, row: str) -> Iterator[str]:
+        at = self._place(row)
+        number = self.first_value + len(self.made.values)
+        made = narrowing(row, at, number, self.defined, self.code) if at else None
+        if made:
+            self.made.values.append(made)
+            yield from kept(row, made)
 
     def _switched(self, m: re.Match[str], rows: Sequence[str]) -> Iterator[str]:
         """Each case as a comparison of its own; the place stands behind the last."""
@@ -225,6 +316,16 @@ class _Marker:
         yield f"  {name} = zext i1 {value} to i64"
         yield f"  {name}.at = getelementptr i8, ptr {byte}, i64 {name}"
         yield f"  store i8 1, ptr {name}.at"
+
+
+def _set_once(rows: Sequence[str]) -> dict[str, str]:
+    """Places of a function's own that one constant is stored to, and that no call is given."""
+    stored = [(m["place"], m["value"]) for row in rows if (m := STORED.match(row))]
+    times = Counter(place for place, _ in stored)
+    passed = {p for row in rows if "call " in row and not LEFT_ALONE.search(row)
+              for p in re.findall(r"ptr [^,]*?(%[^\s,)]+)", row)}  # fmt: skip
+    return {p: v for p, v in stored if p.startswith("%") and times[p] == 1 and p not in passed
+            and CONSTANT.fullmatch(v)}  # fmt: skip
 
 
 def _byte(offset: int) -> str:

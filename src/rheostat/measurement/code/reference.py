@@ -43,6 +43,8 @@ VARIED_PART, LOW_PART = (0.5, 1.0), (0.0, 0.03)
 """All but small sizes; the smallest: where something may be empty."""
 MANY, MANY_S, MOST_MANY_B = 512, 2.0, 2**22
 """Inputs that are run one after the other, and CPU seconds and bytes that all may take together."""
+CORNER_SEEDS = 12
+"""Seeds at each corner of the ranges of sizes."""
 START_S = 0.02
 """CPU seconds of a start in the sandbox."""
 MOST_AGAIN_S = 1.0
@@ -95,7 +97,8 @@ class Reference:
     count : int
         Inputs of full size.
     one_way : tuple, optional
-        Of the original's comparisons, by the text of the line and by the number compared with.
+        Of the original's comparisons, by the text of the line and by the number compared with; ends
+        of what it keeps of values.
     """
 
     original: Program
@@ -104,7 +107,7 @@ class Reference:
     tolerance: Tolerance = field(default_factory=Tolerance)
     count: int = INPUTS
     notes: list[str] = field(default_factory=list)
-    one_way: tuple[OneWay, OneWay] | None = None
+    one_way: tuple[OneWay, OneWay, Counter[int]] | None = None
     _times: dict[str, bool] = field(default_factory=dict)
     _counted: dict[tuple[str, str], WorkCounts | str] = field(default_factory=dict)
 
@@ -205,6 +208,8 @@ class Reference:
         count = min(MANY, int(MANY_S / max(longest.cpu_s - START_S, MANY_S / MANY)))
         rng = np.random.default_rng([self.seed, 5])
         drawn = [inputs.draw(rng, parts[i % len(parts)]) for i in range(count)]
+        if SMALL_PART not in parts:
+            drawn += inputs.corners(rng, CORNER_SEEDS)
         each = list({given.words: given for given in drawn}.values())
         each = each[: MOST_MANY_B // max(len(longest.output), 1)]
         outputs = self.bench.run_each(self.built, each, longest.limits())

@@ -12,6 +12,7 @@ from rheostat.measurement.code.capture import SandboxRun
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.coarse_data import among_equals, picks
 from rheostat.measurement.code.diagnostics import oclgrind_findings, race_findings, without_lines
+from rheostat.measurement.code.last_first import last_first
 from rheostat.measurement.code.lock_sets import excludes, in_another_order, without_common_lock
 from rheostat.measurement.code.program import PRAGMA, Program
 from rheostat.measurement.code.raced_text import SCHEDULES, dealt_unlike, spread_over_threads
@@ -105,6 +106,7 @@ def _by_threads(case: Case) -> tuple[Evidence | None, str]:
     findings = in_another_order(case, spread, orders)
     if not findings and picks(case.candidate):
         findings = among_equals(case, spread)
+    findings = findings or last_first(case, spread)
     if findings:
         return case.failed("races", findings), how
     if not (case.is_parallel and excludes(case.candidate)):

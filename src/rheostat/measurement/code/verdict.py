@@ -73,6 +73,12 @@ class Verdict:
         return next((e.rung for e in self.evidence if e.state == FAILED), "")
 
     @property
+    def named_by(self) -> str:
+        """The first rung that failed, else that shows nothing; empty if neither is."""
+        unsure = (e.rung for e in self.evidence if e.state == NOT_SHOWN)
+        return self.rejected_by or next(unsure, "")
+
+    @property
     def missing(self) -> tuple[str, ...]:
         """Rungs that had to pass and neither passed nor failed."""
         passed = {e.rung for e in self.evidence if e.state in (PASSED, FAILED)}

@@ -176,7 +176,7 @@ class Workbench:
 
     def run_each(
         self, built: Built, every: Sequence[ProgramInput], limits: SandboxLimits, *,
-        threads: int = 1, kept: Path | None = None,
+        threads: int = 1, kept: Path | None = None, environment: dict[str, str] | None = None,
     ) -> list[str | None]:  # fmt: skip
         """Output on each of many inputs from one start of the sandbox; None where a run failed.
 
@@ -188,7 +188,7 @@ class Workbench:
         whole = replace(limits, wall_s=10 * limits.wall_s, output_b=MOST_OUTPUTS_B)
         script = _on_each(program, mark, every)
         run = self.run(built, ProgramInput(), wrapper=("sh", "-c", script), limits=whole,
-                       threads=threads, kept=kept)  # fmt: skip
+                       threads=threads, kept=kept, environment=environment)  # fmt: skip
         ends = re.split(rf"{mark} (\d+)\n", run.stdout)
         made = [out if status == "0" else None
                 for out, status in zip(ends[::2], ends[1::2], strict=False)]  # fmt: skip

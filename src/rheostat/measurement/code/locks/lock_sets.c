@@ -6,7 +6,8 @@
    a lock.  Prints "lock sets: ADDRESS ADDRESS", the two places in the code, on standard error.
 
    RHEOSTAT_GIVES_WAY=SEED looks for no races but lets each thread wait before some of its accesses:
-   what hangs on the order of threads comes out another way. */
+   what hangs on the order of threads comes out another way.  RHEOSTAT_LAST_FIRST=1 needs no
+   instrumentation: the last thread of a team begins first, and is first to take a lock. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -30,7 +31,8 @@ typedef unsigned char u8;
 typedef unsigned int u32;
 typedef unsigned long u64;
 
-enum { RECORDS = 8, CELLS = 512, TABLE = 1 << 15, MOST_REPORTS = 20, NESTED = 16, MOST_HELD = 16 };
+enum { RECORDS = 8, CELLS = 512, TABLE = 1 << 15, MOST_REPORTS = 20, NESTED = 16, MOST_HELD = 16,
+       MOST_TURNS = 30, MOST_STARTED = 16 };
 typedef struct { u64 locks; u32 code; u8 thread, write, bytes, used; } Record;
 typedef struct { u64 phase; u32 next; Record records[RECORDS]; } Cell;
 typedef struct { u64 page; Cell *cells; } Page;
@@ -39,9 +41,11 @@ static Page table[TABLE];
 static u32 pages, reports, regions = 1, threads;
 static u64 reported[MOST_REPORTS];
 static int guard, only_locked = -1;
-static u32 gives_way, begun;
+static u32 gives_way, begun, last_first, started;
+static int by_openmp;
 static __thread int me = -1, depth, ignored, held_count;
-static __thread u64 phase = 1, outer[NESTED], held[MOST_HELD];
+static __thread u32 turn, turns;
+static __thread u64 phase = 1, outer[NESTED], held[MOST_HELD], locked_in;
 
 HELPER void enter(void) { while (__atomic_exchange_n(&guard, 1, __ATOMIC_ACQUIRE)) sched_yield(); }
 HELPER void leave(void) { __atomic_store_n(&guard, 0, __ATOMIC_RELEASE); }
@@ -103,6 +107,19 @@ HELPER void part(u64 address, u32 bytes, int write, u64 locks, u32 code) {
 HELPER __attribute__((constructor)) void asked(void) {
   const char *seed = getenv("RHEOSTAT_GIVES_WAY");
   gives_way = seed ? (u32)atoi(seed) : 0;
+  last_first = getenv("RHEOSTAT_LAST_FIRST") != 0;
+}
+
+/* Those before this thread in the reverse order have 0.2 milliseconds each; 30 times at most. */
+HELPER void wait_turn(void) {
+  struct timespec pause = {0, (long)turn * 200000};
+  if (turn && ++turns <= MOST_TURNS) nanosleep(&pause, 0);
+}
+
+HELPER void wait_turn_of_phase(void) {
+  if (locked_in == phase) return;
+  locked_in = phase;
+  wait_turn();
 }
 
 /* A thread's begin waits always, a compare and exchange or a lock 1 time in 2, another atomic access
@@ -225,7 +242,7 @@ PLAIN void __tsan_java_free(u64 first, u64 size) {
 }
 PLAIN void __tsan_java_alloc(u64 first, u64 size) { (void)first; (void)size; }
 PLAIN void free(void *p) {
-  if (p && depth) __tsan_java_free((u64)p, malloc_usable_size(p));
+  if (p && depth && !last_first) __tsan_java_free((u64)p, malloc_usable_size(p));
   __libc_free(p);
 }
 
@@ -233,7 +250,28 @@ PLAIN int pthread_mutex_lock(pthread_mutex_t *lock) {
   static int (*next)(pthread_mutex_t *);
   if (!next) next = (int (*)(pthread_mutex_t *))dlsym(RTLD_NEXT, "pthread_mutex_lock");
   if (gives_way) give_way(2);
+  if (last_first && !by_openmp) wait_turn_of_phase();
   return next(lock);
+}
+
+/* A thread that the program starts by itself, as the one that began first: it waits longest. */
+typedef struct { void *(*routine)(void *); void *given; u32 turn; } Start;
+HELPER void *begun_in_turn(void *made) {
+  Start start = *(Start *)made;
+  __libc_free(made);
+  turn = start.turn;
+  wait_turn();
+  return start.routine(start.given);
+}
+PLAIN int pthread_create(pthread_t *thread, const pthread_attr_t *how, void *(*routine)(void *), void *given) {
+  static int (*next)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+  if (!next) next = (int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))dlsym(RTLD_NEXT, "pthread_create");
+  Start *start = last_first && !by_openmp ? (Start *)malloc(sizeof *start) : 0;
+  if (!start) return next(thread, how, routine, given);
+  start->routine = routine;
+  start->given = given;
+  start->turn = MOST_STARTED - __atomic_fetch_add(&started, 1, __ATOMIC_RELAXED) % MOST_STARTED;
+  return next(thread, how, begun_in_turn, start);
 }
 
 HELPER void begins(ompt_data_t *task, const ompt_frame_t *frame, ompt_data_t *parallel, u32 wanted,
@@ -250,11 +288,12 @@ HELPER void ends(ompt_data_t *parallel, ompt_data_t *task, int flags, const void
 }
 HELPER void takes_part(ompt_scope_endpoint_t end, ompt_data_t *parallel, ompt_data_t *task, u32 size,
                        u32 number, int flags) {
-  (void)task; (void)size; (void)number;
+  (void)task;
   if (end != ompt_scope_begin || !parallel || flags & ompt_task_initial) return;
   if (!depth) depth = 1;
   phase = parallel->value;
   if (gives_way) give_way(1);
+  if (last_first) { turn = size - 1 - number; wait_turn(); }
 }
 HELPER void waits(ompt_sync_region_t kind, ompt_scope_endpoint_t end, ompt_data_t *parallel,
                   ompt_data_t *task, const void *code) {
@@ -267,10 +306,12 @@ HELPER void reduces(ompt_sync_region_t kind, ompt_scope_endpoint_t end, ompt_dat
                     ompt_data_t *task, const void *code) {
   (void)kind; (void)parallel; (void)task; (void)code;
   ignored += end == ompt_scope_begin ? 1 : -1;
+  if (last_first && end == ompt_scope_begin) wait_turn_of_phase();
 }
 HELPER void will_lock(ompt_mutex_t kind, u32 hint, u32 how, ompt_wait_id_t id, const void *code) {
   (void)kind; (void)hint; (void)how; (void)id; (void)code;
   if (gives_way) give_way(2);
+  if (last_first) wait_turn_of_phase();
 }
 HELPER void locks(ompt_mutex_t kind, ompt_wait_id_t id, const void *code) {
   (void)kind; (void)code;
@@ -303,6 +344,7 @@ HELPER int starts(ompt_function_lookup_t find, int device, ompt_data_t *data) {
 HELPER void stops(ompt_data_t *data) { (void)data; }
 PLAIN ompt_start_tool_result_t *ompt_start_tool(u32 version, const char *runtime) {
   (void)version; (void)runtime;
+  by_openmp = 1;
   static ompt_start_tool_result_t result = {starts, stops, {0}};
   const char *said = getenv("RHEOSTAT_LOCKS");
   only_locked = said && *said == '1';
