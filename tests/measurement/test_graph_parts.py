@@ -11,6 +11,7 @@ from rheostat.core.graph import op_graph
 from rheostat.errors import DataError
 from rheostat.measurement.graphs import step_source
 from rheostat.measurement.graphs.aten_costs import aten_cost
+from rheostat.measurement.graphs.from_torch import result_type
 from rheostat.measurement.graphs.graph_costs import costs_by_class, total_costs
 from rheostat.measurement.graphs.hlo.hlo_types import HloType
 from rheostat.measurement.graphs.hlo.hlo_window import WindowSide, read_window
@@ -192,3 +193,39 @@ def test_a_pool_in_three_dimensions_reduces_its_window(window, positions) -> Non
     for name in ("max_pool3d_with_indices", "avg_pool3d"):
         cost = aten_cost(name, out, [HloType("f32", (2, 99))], [None, window], pointwise=False)
         assert (cost.op_class, cost.flops) == ("reduction", 10.0 * (positions - 1))
+
+
+def test_a_result_without_a_shape_is_opaque_and_of_several_the_first_that_is_there_counts() -> None:
+    torch = pytest.importorskip("torch")
+    for value in (None, 3, "text", [None, None], (), [7, torch.empty(2)]):
+        assert result_type(value, set()) == HloType("opaque")
+    for value in (torch.empty(2, 3), [torch.empty(2, 3)], ([None, torch.empty(2, 3)], 5)):
+        assert result_type(value, set()) == HloType("f32", (2, 3))
+
+
+def test_a_step_of_jax_is_a_function_and_its_arguments(tmp_path) -> None:
+    jax = pytest.importorskip("jax")
+    (tmp_path / "steps_of_jax.py").write_text("""
+import jax.numpy as jnp
+def product(): return jnp.dot, jnp.ones((3, 5)), jnp.ones((5, 7))
+def sized(batch_size=4): return jnp.dot, jnp.ones((batch_size, 5)), jnp.ones((5, 7))
+def doubled(): return lambda x: x + x, jnp.ones((3, 5))
+def alone(): return jnp.dot
+def data(): return 3, 4
+given = (jnp.dot, jnp.ones((3, 5)), jnp.ones((5, 7)))
+numbers = (3, 4)
+""")
+    assert jax
+    source = f"{tmp_path}/steps_of_jax.py:"
+    for name, batch, rows in (("product", None, 3), ("given", None, 3), ("sized", 6, 6)):
+        made = step_source.open_step(source + name, batch)
+        assert (made.batch, made.optimizer, made.framework) == (batch, "", "jax")
+        assert "taken as the whole step" in made.notes[0]
+        assert total_costs(made.graph)["flops"] == 2 * rows * 5 * 7
+    assert total_costs(step_source.open_step(source + "doubled").graph)["flops"] == 15
+    for name, got in (("alone", "function|PjitFunction"), ("data", "int"), ("numbers", "int")):
+        with pytest.raises(DataError, match=f"a module or function and its inputs, got ({got})"):
+            step_source.open_step(source + name)
+    for name in ("product", "given"):
+        with pytest.raises(DataError, match="expected a step that takes batch_size"):
+            step_source.open_step(source + name, 6)

@@ -209,6 +209,9 @@ def test_a_fusion_moves_the_slices_that_it_reads_and_the_update_that_it_writes()
      "ROOT n = f32[4] add(s, t)", "elementwise", 32),
     ("s = f32[2] slice(p), slice={[0:2]}\n ROOT n = f32[6] concatenate(s, p), dimensions={0}",
      "data_movement", 40),
+    ("s = f32[1] slice(p), slice={[0:1]}\n t = f32[] dot(p, p), lhs_contracting_dims={0}, "
+     "rhs_contracting_dims={0}\n "
+     "u = f32[1] reshape(t)\n ROOT n = f32[1] add(s, u)", "matmul", 20),  # the product reads all
 ])  # fmt: skip
 def test_the_class_and_the_bytes_of_a_fusion(inner, kind, moved):
     result = inner.rpartition("= ")[2].split(" ")[0]

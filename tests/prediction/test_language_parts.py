@@ -29,6 +29,8 @@ WIDTH = 4
 class Body(torch.nn.Module):
     """A model of the library: layers that add up, and a note of everything it was called with."""
 
+    name_of_cache = "past_key_values"
+
     def __init__(self, config):
         super().__init__()
         self.config, self.calls = config, []
@@ -46,8 +48,17 @@ class Body(torch.nn.Module):
             kept = [SimpleNamespace(keys=torch.full((1, 2, count, 2), 10.0 * k + count),
                                     values=torch.full((1, 2, count, 2), -10.0 * k - count))
                     for k in range(len(self.layers))]  # fmt: skip
-            return SimpleNamespace(past_key_values=SimpleNamespace(layers=kept))
+            return SimpleNamespace(**{self.name_of_cache: SimpleNamespace(layers=kept)})
         return SimpleNamespace(last_hidden_state=given["inputs_embeds"] + 1.0)
+
+
+class NewerBody(Body):
+    """A model of the library from 5.24 on, which warns of the older name and drops it in 5.40."""
+
+    name_of_cache = "cache"
+
+    def forward(self, cache=None, **given):
+        return super().forward(**given, **({} if cache is None else {"cache": cache}))
 
 
 class Cache:
@@ -60,12 +71,12 @@ class Cache:
         self.kept[layer] = keys, values
 
 
-@pytest.fixture
-def library(monkeypatch):
+@pytest.fixture(params=[Body, NewerBody], ids=["5.0", "5.24"])
+def library(monkeypatch, request):
     """(the library, the model of its folder)."""
     config = SimpleNamespace(num_hidden_layers=3, vocabulary=3 * WORDS + 5)
-    whole = Body(config)
-    made = SimpleNamespace(AutoModel=SimpleNamespace(from_config=Body), DynamicCache=Cache)
+    whole, body = request.param(config), request.param
+    made = SimpleNamespace(AutoModel=SimpleNamespace(from_config=body), DynamicCache=Cache)
 
     def tokeniser(line):
         return {"input_ids": [len(word) for word in line.split()]}
@@ -115,7 +126,7 @@ def test_each_row_stands_behind_its_own_line_and_shorter_lines_are_filled_at_the
     assert given["position_ids"].tolist() == [[1, 2, 3], [4, 5, 6]]
     assert given["attention_mask"].tolist() == [[0, 0, 0, 1, 1, 1, 1], [1] * 7]
     assert given["attention_mask"].dtype == torch.int64
-    kept = given["past_key_values"].kept
+    kept = given[model.model.name_of_cache].kept
     assert sorted(kept) == [0, 1]
     for layer, (keys, values) in kept.items():
         assert keys.shape == values.shape == (2, 2, 4, 2)

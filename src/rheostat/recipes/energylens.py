@@ -11,7 +11,7 @@ are not public.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ import polars as pl
 
 from rheostat.core.front import Front
 from rheostat.core.jobs import Column, JobTable, Moment, Note, Schema
-from rheostat.core.space import Knob, Setting, Space
+from rheostat.core.space import Knob, Setting, Space, few_enough
 from rheostat.errors import DataError
 from rheostat.measurement.serving.word_levels import word_levels
 from rheostat.prediction.accelerators import accelerator, accelerators
@@ -37,7 +37,7 @@ KNOBS = (*PLACEMENT, "batch_cap", "power_cap_w")
 PRECISION = "weight_precision"
 USABLE = 0.9
 """Share of a GPU's memory that weights and cache may take."""
-CANDIDATES = 1500
+CANDIDATES, MOST_OFFERED = 1500, 10_000
 DISAGREE = 1.5
 """Factor between repeats of a configuration from which something else must have changed."""
 
@@ -136,21 +136,36 @@ def knobs_in(runs: JobTable) -> tuple[str, ...]:
     return tuple(k for k in KNOBS if k in runs.columns)
 
 
-def offered(runs: JobTable, own: JobTable) -> list[dict[str, Any]]:
+def offered(
+    runs: JobTable, own: JobTable, most: int = MOST_OFFERED
+) -> tuple[list[dict[str, Any]], tuple[Note, ...]]:
     """Settings to choose from: every placement and batch cap in ``runs`` whose weights fit.
 
     Placements (type and number of GPUs and how the model is split over them) are those that a
     model of the same architecture was run on; batch caps those of this model, and precisions of
-    its weights where it ran in several.
+    its weights where it ran in several.  Of more than ``most`` so many are drawn, beside those
+    that the service ran under; a note says so.
     """
     names = knobs_in(runs)
     alike = runs.frame
     if "architecture" in alike.columns:  # experts are split over GPUs where there are experts
         alike = alike.filter(pl.col("architecture").eq_missing(own.frame["architecture"][0]))
-    places = alike.select(n for n in names if n != "batch_cap").unique(maintain_order=True)
+    ran_on = alike.select(n for n in names if n != "batch_cap").unique(maintain_order=True)
     caps = own.frame["batch_cap"].unique().sort().to_list()
-    every = _in_precisions(places.rows(named=True), runs, own)
-    return [{**p, "batch_cap": b} for p in runnable(every, own) for b in caps]
+    places = runnable(_in_precisions(ran_on.rows(named=True), runs, own), own)
+    number = len(places) * len(caps)
+    if number <= most:
+        return [{**p, "batch_cap": b} for p in places for b in caps], ()
+    drawn = np.sort(np.random.default_rng(0).choice(number, most, replace=False)).tolist()
+    made = [{**places[i // len(caps)], "batch_cap": caps[i % len(caps)]} for i in drawn]
+    ran = own.frame.select(made[0].keys()).unique(maintain_order=True).rows(named=True)
+    said = f"{most:,} of {number:,} configurations were drawn to choose from, beside those that ran"
+    return _different([*ran, *made]), (Note(f"{said}: --knob names others"),)
+
+
+def _different(settings: Iterable[Setting]) -> list[dict[str, Any]]:
+    """Each setting once."""
+    return [*{tuple(s.items()): dict(s) for s in settings}.values()]
 
 
 def _in_precisions(
@@ -196,13 +211,16 @@ def turned(settings: Sequence[Setting], knobs: Sequence[Setting]) -> list[dict[s
     >>> turned([{"gpus": 1, "tp": 1, "batch_cap": 8}], [{"gpus": 4}])
     [{'gpus': 4, 'tp': 4, 'batch_cap': 8}]
     """
+    free = {n for knob in knobs for n in knob} - {*PLACEMENT}  # turned whatever it was
+    settings = _different({n: None if n in free else v for n, v in s.items()} for s in settings)
+    few_enough("--knob", len(settings) * len(knobs))
     made = []
     for knob in knobs:
         place = {n: v for n, v in knob.items() if n in PLACEMENT}.items()
         offered_there = [s for s in settings if place <= s.items()]
         there = [{**s, **knob} for s in offered_there]
         made += there or [_agreeing(s, knob) for s in settings]
-    return [s for i, s in enumerate(made) if s and s not in made[:i]]
+    return _different(s for s in made if s)
 
 
 def _agreeing(old: Setting, knobs: Setting) -> dict[str, Any]:
@@ -230,7 +248,7 @@ def plan(
     model: ServingLaw, runs: JobTable, own: JobTable, settings: Sequence[Setting] | None = None
 ) -> Front:
     """Latency and energy of every setting of the service in ``own``: measured, else predicted."""
-    rows = list(settings) if settings is not None else offered(runs, own)
+    rows = list(settings) if settings is not None else offered(runs, own)[0]
     own = _with_power(own)
     return all_settings.front(
         own.rows([0]), model, _space(rows), OBJECTIVES, settings=rows, runs=own
@@ -253,10 +271,10 @@ def to_measure(model: ServingLaw, runs: JobTable, number: int) -> JobTable:
     large table at most `CANDIDATES` settings are looked at, evenly spread.
     """
     services = [c for c in ("app", "workload") if c in runs.columns]
-    tables = []
+    tables, number_of = [], runs.frame.select(services).n_unique()
     for _, rows in runs.frame.with_row_index("_row").group_by(services, maintain_order=True):
         own = runs.rows(rows["_row"].to_numpy())
-        settings = offered(runs, own)
+        settings, _ = offered(runs, own, 1 + 2 * CANDIDATES // number_of)
         space = Space(
             tuple(Knob(n, sorted({s[n] for s in settings}, key=str)) for n in settings[0])
         )
@@ -288,11 +306,9 @@ RULES: Mapping[str, Callable[[Mapping[str, Any]], tuple[float, ...]]] = {
 
 def simple_rules(front: Front, allowed: np.ndarray) -> dict[str, int]:
     """The row each simple rule takes among the ``allowed`` ones."""
-    rows = [
-        {**front.alternatives.frame.row(int(i), named=True), "itl_s": front.mean("itl_s")[i]}
-        for i in np.flatnonzero(allowed)
-    ]
-    places = np.flatnonzero(allowed)
+    places, itl_s = np.flatnonzero(allowed), front.mean("itl_s")
+    frame = front.alternatives.frame.with_columns(pl.Series("itl_s", itl_s))
+    rows = frame[places.tolist()].rows(named=True)
     return {
         name: int(places[min(range(len(rows)), key=lambda k: key(rows[k]))])
         for name, key in RULES.items()

@@ -55,7 +55,7 @@ def total_costs(graph: Graph) -> dict[str, Any]:
         & (graph.nodes["times"] > 0)
         & graph.nodes["opcode"].is_in(INPUTS)
     )
-    sizes = graph.nodes["shape"].list.eval(pl.element().product()).list.first().fill_null(1)
+    sizes = graph.nodes["shape"].list.eval(pl.element().product()).list.first()
     weights = graph.nodes["opcode"] == WEIGHT
     return {
         "nodes": len(graph),

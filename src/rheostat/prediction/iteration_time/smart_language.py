@@ -8,6 +8,7 @@ weights add, the same with random weights or a small transformer.
 from __future__ import annotations
 
 import copy
+import inspect
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -124,6 +125,8 @@ class LocalModel:
         if not random_weights:
             self.model.load_state_dict(model.state_dict(), strict=False)
         self.model.requires_grad_(False).eval()
+        takes = inspect.signature(self.model.forward).parameters
+        self.cache = "cache" if "cache" in takes else "past_key_values"  # of older ones
         words = self.model.get_input_embeddings().weight.detach()
         self.words = words[:: max(1, len(words) // WORDS)].clone()
         self.read: dict[str, Any] = {}
@@ -143,7 +146,7 @@ class LocalModel:
             cache.update(behind[:, layer, 0], behind[:, layer, 1], layer)
         seen = torch.arange(longest) >= (longest - length)[:, None]
         return self.model(
-            inputs_embeds=asked, past_key_values=cache, use_cache=True,
+            inputs_embeds=asked, use_cache=True, **{self.cache: cache},
             attention_mask=torch.cat([seen, seen.new_ones(len(read), steps)], dim=1).long(),
             position_ids=length[:, None] + torch.arange(steps),
         ).last_hidden_state  # fmt: skip
@@ -154,7 +157,7 @@ class LocalModel:
             torch = require("torch", extra="network")
             tokens = torch.tensor([self.tokeniser(line)["input_ids"]])
             with torch.no_grad():
-                cache = self.model(input_ids=tokens, use_cache=True).past_key_values
+                cache = getattr(self.model(input_ids=tokens, use_cache=True), self.cache)
             self.read[line] = torch.stack([
                 torch.stack([kept.keys[0], kept.values[0]]) for kept in cache.layers])  # fmt: skip
         return self.read[line]

@@ -49,7 +49,7 @@ EVERY = tuple(range(len(QUANTITIES)))
 STEPS, HALVINGS, CLOSE = 40, 10, 0.1
 """At most so many steps towards the most likely parameters, while each gains as much as `CLOSE`,
 in units of the logarithm of the likelihood; each is halved at most so often."""
-MOST_ROWS, BLOCK = 800, 1000
+MOST_ROWS, BLOCK = 800, 100
 """Rows that are learned from at most, and that are asked for at once: matrices are (q n, q n)."""
 
 

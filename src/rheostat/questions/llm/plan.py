@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -213,9 +212,10 @@ def _aimed(front: Front, minimise: str, prices: Prices) -> tuple[Front, str]:
     return front, AIMS[minimise]
 
 
-def _settings(jobs: JobTable, own: JobTable, knobs: Knobs) -> list[Setting]:
+def _settings(jobs: JobTable, own: JobTable, knobs: Knobs) -> Sequence[Setting]:
     """What is offered, with the knobs as asked."""
-    settings: list[Any] = offered(jobs, own)
+    settings, drawn = offered(jobs, own)
+    listener.notes(drawn)
     if knobs:
         settings = turned(settings, parse_space(knobs).settings())
         made, settings = settings, runnable(settings, own)
