@@ -26,7 +26,7 @@ from rheostat.measurement.job_logs.node_sharing import (
 )
 from rheostat.measurement.read import guess_format, read
 from rheostat.measurement.slurm import read_sacct
-from rheostat.measurement.slurm.accounting import sacct_tables
+from rheostat.measurement.slurm.accounting import sacct_pieces
 from rheostat.questions.site.ingest import ingest
 
 HEADER = "JobID|Cluster|State|Submit|Start|End|ElapsedRaw|NNodes|ConsumedEnergyRaw|NodeList\n"
@@ -155,14 +155,14 @@ def test_an_export_without_a_line_end_or_an_end_is_refused(tmp_path, monkeypatch
     (tmp_path / "x").write_text("JobID|State" + "|x" * 999 + "\n")
     for path, said in ((tmp_path / "x", "a line is longer"), ("/dev/zero", "device")):
         with pytest.raises(DataError, match=said):
-            list(sacct_tables(path))
+            list(sacct_pieces(path))
 
 
 @pytest.mark.parametrize("most", [1, 2, 5, 1000])
 def test_pieces_of_an_export_are_the_whole(shared_data, most):
     path = shared_data / "slurm" / "sacct_P.psv"
     whole = read_sacct(path).frame.drop("shared")
-    parts = [t.frame for t in sacct_tables(path, lines_at_once=most)]
+    parts = [p.table().frame for p in sacct_pieces(path, lines_at_once=most)]
     assert len(parts) > 1 or most == 1000
     assert pl.concat(parts, how="diagonal_relaxed").equals(whole)
 
@@ -266,3 +266,12 @@ def test_joules_of_a_node_that_was_shared_give_way_to_those_of_the_job(tmp_path)
     assert frame["energy_j"].to_list() == [40.0, 900.0, 900.0]
     assert frame["power_w"].to_list() == [4.0, 90.0, 90.0]
     assert frame["energy_source"].to_list() == ["monitoring", "accounting", "accounting"]
+
+
+def test_lines_that_are_no_job_are_counted_and_stop_nothing(export, tmp_path):
+    """Also where a piece, or a whole export, has no others."""
+    good = line(7, "COMPLETED", 100, 150, 160)
+    answer = ingest(tmp_path / "store", export(good, "8|a|b\n", "9|a|b\n"))
+    assert answer.merged == Merged(new=1)
+    assert [n for n in answer.notes if "field count differs" in n and "(2 rows)" in n]
+    assert ingest(tmp_path / "store", export("8|a|b\n", "9|a|b\n")).merged == Merged()

@@ -27,6 +27,7 @@ from rheostat.core.units import parse_duration
 from rheostat.decision.accuracy import Accuracy, accuracy
 from rheostat.decision.decide import RUNTIME_ENERGY, Advice, Change, decide
 from rheostat.errors import DataError
+from rheostat.prediction.out_of_core.dask_cluster import Spread, here
 
 Truth = Callable[[JobTable], Outcome]
 
@@ -49,7 +50,7 @@ class Backtest:
     true: Mapping[str, Change] | None
 
 
-def backtest(
+def backtest(  # noqa: PLR0913 - what is wanted, all but five by keyword
     jobs: JobTable,
     model: Predictor,
     knobs: Space | Knob | Iterable[Knob],
@@ -59,6 +60,7 @@ def backtest(
     split: float | str = 0.8,
     objectives: Sequence[str | Objective] = RUNTIME_ENERGY,
     truth: Truth | None = None,
+    spread: Spread = here,
 ) -> Backtest:
     """Fit ``model`` on the past, advise the recent jobs, check what can be checked.
 
@@ -74,6 +76,8 @@ def backtest(
         Share of jobs, by submit time, that is the past; or how long the recent part is: "30d".
     truth : callable, optional
         The true outcome of any row at its setting, where it is known.
+    spread : callable
+        Where blocks of jobs are judged, as for `decide`.
 
     Returns
     -------
@@ -88,7 +92,7 @@ def backtest(
     """
     past, recent, unfinished = divided(jobs, split)
     model.fit(past)
-    advice = decide(recent, model, knobs, rule, limits, objectives=objectives)
+    advice = decide(recent, model, knobs, rule, limits, objectives=objectives, spread=spread)
     names = [q for q in ("runtime_s", "power_w", "energy_j") if q in recent.columns]
     ran = model.predict(recent.known_at(Moment.SUBMIT))
     return Backtest(

@@ -43,6 +43,7 @@ from rheostat.decision.batch_fronts import stack
 from rheostat.decision.tabulate import advice_table
 from rheostat.errors import DataError
 from rheostat.prediction.effects.plausible import IMPOSSIBLE, REASONS
+from rheostat.prediction.out_of_core.dask_cluster import Spread, here
 
 Codes = NDArray[np.int64]
 RUNTIME_ENERGY = ("runtime_s", "energy_j")
@@ -144,7 +145,7 @@ class Advice:
 STATUSES = ("advised", "kept", "infeasible", "abstained")
 
 
-def decide(
+def decide(  # noqa: PLR0913 - what is wanted, all but five by keyword
     jobs: JobTable,
     model: Predictor,
     knobs: Space | Knob | Iterable[Knob],
@@ -154,6 +155,7 @@ def decide(
     objectives: Sequence[str | Objective] = RUNTIME_ENERGY,
     level: float = 0.9,
     grades: Sequence[str] = OWN,
+    spread: Spread = here,
 ) -> Advice:
     """A setting for each job, with what it saves against the requested one.
 
@@ -178,6 +180,8 @@ def decide(
     grades : sequence of str
         Words of `core.outcome.GRADES`: forecasts that count, where the model grades them; settings
         that others speak for are hints.
+    spread : callable
+        Where blocks of jobs are judged: `here`, or on workers.
 
     Returns
     -------
@@ -213,32 +217,20 @@ def decide(
     space, limits = Space.of(knobs), _several(limits)
     if rule is None:
         rule, limits = _default(limits, [Objective.of(o).name for o in objectives])
-    block = max(1, ROWS_AT_ONCE // (len(space.settings()) + 1))
-    parts: list[BatchChoice] = []
-    borrowed: list[BatchChoice] = []
     owners, cluster = _clusters(jobs)
     by_users = told_by_users(model, jobs)
-    made: list[Sequence[Assignment]] = []
-    left_out: Counter[str] = Counter()
-    for start in range(0, len(jobs), block):
-        rows = jobs.rows(np.arange(start, min(start + block, len(jobs))))
-        many = stack(rows, model, space, objectives)
-        good = too_good(many, model, space.names)
-        left_out[MORE] += int(good.sum())
-        many = only(many, ~good)
-        for note in many.flat.outcome.notes:
-            left_out[note.message] += note.count
-        if (own := graded(many, grades)) is not None:
-            borrowed.append(choose(many, rule, limits, level, cluster[start : start + block]))
-            many = only(many, own)
-        parts.append(choose(many, rule, limits, level, cluster[start : start + block]))
-        made.append(assignments(many, parts[-1], rule, limits, space.names))
-    chosen = BatchChoice.joined(parts)
+    block = max(1, ROWS_AT_ONCE // (len(space.settings()) + 1))
+    places = np.split(np.arange(len(jobs)), range(block, len(jobs), block))
+    question = _Question(model, space, rule, limits, tuple(objectives), level, grades)
+    judged = list(spread(_judged, ((jobs.rows(p), cluster[p]) for p in places), question))
+    chosen = BatchChoice.joined([j.chosen for j in judged])
+    borrowed = [j.hints for j in judged if j.hints is not None]
     hints = BatchChoice.joined(borrowed) if borrowed else None
+    left_out = sum((j.left_out for j in judged), start=Counter[str]())
     table = advice_table(jobs, chosen, space.names, hints)
     return Advice(
         table.noted(*_notes(chosen, limits)),
-        Decision(tuple(chain.from_iterable(made))),
+        Decision(tuple(chain.from_iterable(j.made for j in judged))),
         {q: _total(chosen, q, level, owners) for q in chosen.quantities if q != "power_w"},
         str(rule),
         tuple(str(c) for c in limits),
@@ -251,6 +243,46 @@ def decide(
             for q in ("runtime_s", "energy_j")
         ),
     )
+
+
+@dataclass(frozen=True)
+class _Question:
+    """What is asked of every block of jobs."""
+
+    model: Predictor
+    space: Space
+    rule: Rule
+    limits: tuple[Constraint, ...]
+    objectives: tuple[str | Objective, ...]
+    level: float
+    grades: Sequence[str]
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """What came of a block; ``hints`` where forecasts are graded."""
+
+    chosen: BatchChoice
+    hints: BatchChoice | None
+    made: Sequence[Assignment]
+    left_out: Counter[str]
+
+
+def _judged(block: tuple[JobTable, Codes], asked: _Question) -> _Judged:
+    """A setting for each job of a block; the second of ``block`` is their clusters."""
+    jobs, cluster = block
+    many = stack(jobs, asked.model, asked.space, asked.objectives)
+    good = too_good(many, asked.model, asked.space.names)
+    left_out = Counter({MORE: int(good.sum())})
+    many, hints = only(many, ~good), None
+    for note in many.flat.outcome.notes:
+        left_out[note.message] += note.count
+    if (own := graded(many, asked.grades)) is not None:
+        hints = choose(many, asked.rule, asked.limits, asked.level, cluster)
+        many = only(many, own)
+    chosen = choose(many, asked.rule, asked.limits, asked.level, cluster)
+    made = assignments(many, chosen, asked.rule, asked.limits, asked.space.names)
+    return _Judged(chosen, hints, made, left_out)
 
 
 def _several(limits: Constraint | Iterable[Constraint]) -> tuple[Constraint, ...]:

@@ -10,6 +10,7 @@ import typer
 from rheostat.cli import options as o
 from rheostat.cli.asks import Values, asks
 from rheostat.cli.options import batch as b
+from rheostat.cli.options import workers as w
 from rheostat.cli.options.declared import argument, option
 
 
@@ -60,14 +61,10 @@ def compare(
     ties: b.Ties = "event",
     overdue: b.Overdue = "",
     processes: Annotated[int, option("0: one per core.", min=0, max=1024)] = 0,
-    dask: Annotated[
-        str | None, option("Run on Dask workers: tcp://host:8786, or local.", metavar="ADDRESS")
-    ] = None,
-    slurm: Annotated[
-        str | None, option("Run on Dask workers submitted to Slurm.", metavar="QUEUE")
-    ] = None,
-    workers: Annotated[int, option("Workers to start (local, Slurm).", min=1, max=10_000)] = 2,
-    memory: Annotated[str, option("Memory of one started worker.")] = "2GB",
+    dask: w.Dask = None,
+    slurm: w.Queue = None,
+    workers: w.Count = 2,
+    memory: w.Memory = "2GB",
     results: Annotated[
         Path | None, option("Finished runs, kept here; done ones are not done again.")
     ] = None,

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from rheostat.cli import options as o
 from rheostat.cli.asks import Values, asks
+from rheostat.cli.options import workers as w
 from rheostat.cli.options.declared import argument, option, written
 
 Files = Annotated[list[Path], argument("A job log, or the parts of one.", "FILE...")]
@@ -23,14 +24,10 @@ def fit(
     ] = "nodes",
     seed: o.Seed = 0,
     out_of_core: Annotated[bool, option("Never hold all jobs in memory.", "--out-of-core")] = False,
-    dask: Annotated[
-        str | None, option("Fit on Dask workers: tcp://host:8786, or local.", metavar="ADDRESS")
-    ] = None,
-    slurm: Annotated[
-        str | None, option("Fit on Dask workers submitted to Slurm.", metavar="QUEUE")
-    ] = None,
-    workers: Annotated[int, option("Workers to start (local, Slurm).", min=1, max=10_000)] = 2,
-    memory: Annotated[str, option("Memory of one started worker.")] = "8GB",
+    dask: w.Dask = None,
+    slurm: w.Queue = None,
+    workers: w.Count = 2,
+    memory: w.Memory = "8GB",
     work: Annotated[
         Path | None,
         option("Folder from where an interrupted out-of-core fit goes on.", file_okay=False),

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -95,10 +96,26 @@ def _moment(time_s: float) -> str:
     return datetime.fromtimestamp(time_s, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
-def sacct_tables(
+@dataclass(frozen=True)
+class SacctPiece:
+    """Lines of an export from a job's on, up to another job's, below the export's first line."""
+
+    text: str
+    delimiter: str
+    zone: str
+
+    def table(self) -> JobTable:
+        """Its jobs with their steps; a job with no line of its own here is noted."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "piece.psv"
+            path.write_text(self.text, encoding="utf-8", errors="surrogateescape", newline="")
+            return read_piece(path, delimiter=self.delimiter, zone=self.zone, rejoin="JobName")
+
+
+def sacct_pieces(
     path: str | Path, *, zone: str = "UTC", lines_at_once: int = LINES_AT_ONCE
-) -> Iterator[JobTable]:
-    """Tables of an export of any length, which is never in memory as a whole.
+) -> Iterator[SacctPiece]:
+    """An export of any length in pieces, as it is never in memory as a whole.
 
     Parameters
     ----------
@@ -107,22 +124,18 @@ def sacct_tables(
     zone : str
         Time zone of the site's clock, where times are not seconds since 1970.
     lines_at_once : int
-        Lines of one table, and the rest of the steps of its last job.
+        Lines of one piece, and the rest of the steps of its last job.
 
     Yields
     ------
-    JobTable
-        Jobs with their steps; a job with no line of its own in a piece is noted there.
+    SacctPiece
+        One after the other.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        piece = Path(folder) / "piece.psv"
-        lines = (x.decode("utf-8", "surrogateescape") for x in raw_lines(ordinary_file(path)))
-        header = next(lines, "")
-        delimiter = DELIMITER if DELIMITER in header else delimiter_of(header.rstrip("\r\n"))
-        for part in _pieces(lines, header, delimiter, lines_at_once):
-            text = "".join([header, *part])
-            piece.write_text(text, encoding="utf-8", errors="surrogateescape", newline="")
-            yield read_piece(piece, delimiter=delimiter, zone=zone, rejoin="JobName")
+    lines = (x.decode("utf-8", "surrogateescape") for x in raw_lines(ordinary_file(path)))
+    header = next(lines, "")
+    delimiter = DELIMITER if DELIMITER in header else delimiter_of(header.rstrip("\r\n"))
+    for part in _pieces(lines, header, delimiter, lines_at_once):
+        yield SacctPiece("".join([header, *part]), delimiter, zone)
 
 
 def _goes_on(job_id: str) -> bool:

@@ -20,6 +20,7 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from rheostat.core.jobs import Column, JobTable, Moment, Note
+from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
 from rheostat.measurement.checks import ROW, as_jobs, note_rows
 from rheostat.measurement.job_logs.node_sharing import SHARED, shared_nodes
@@ -132,9 +133,11 @@ def read_sacct(
     DataError
         The file is cut, damaged, of another format, or lacks columns; all named at once.
     """
-    return with_company(
-        read_piece(path, delimiter=delimiter, zone=zone, rejoin=rejoin, encoding=encoding)
-    )
+    jobs = read_piece(path, delimiter=delimiter, zone=zone, rejoin=rejoin, encoding=encoding)
+    if not len(jobs):
+        said = (f"{n.count} x {n.message}" for n in jobs.notes if n.dropped)
+        raise DataError(str(path), ["has a header but no job line", *said])
+    return with_company(jobs)
 
 
 def read_piece(
@@ -162,10 +165,8 @@ def read_piece(
     notes = [*records.notes, *(note_rows(w, r, dropped=w != JOINED) for w, r in gone.items() if r)]
     notes += [note_rows(CUT, cut, dropped=True)] if cut else []
     if not runs:
-        raise DataError(
-            str(path),
-            ["has a header but no job line", *(f"{n.count} x {n.message}" for n in notes)],
-        )
+        none = pl.DataFrame(schema={"job_id": pl.String, "submit_s": pl.Float64})
+        return table(none, notes=notes)
     if not records.ended and not cut:
         notes.append(note_rows(UNENDED, [records.row]))
     elsewhere = "; pass the zone of the site's clock if it is another" * (zone == "UTC")

@@ -24,6 +24,7 @@ from rheostat.prediction.out_of_core.binning import Codes
 from rheostat.prediction.out_of_core.boosters import Settings
 from rheostat.prediction.out_of_core.category_counts import Tally, merge, tally
 from rheostat.prediction.out_of_core.coding import Coding, make_coding
+from rheostat.prediction.out_of_core.dask_cluster import on_workers
 from rheostat.prediction.out_of_core.engines import engine_of
 from rheostat.prediction.out_of_core.large_model import (
     Trees,
@@ -120,13 +121,12 @@ def _mapped(
     progress: Progress,
     stage: str,
 ) -> list[Any]:
-    """``work(part, *shared)`` of every part, in order; what is shared travels once."""
-    distributed = require("distributed", extra="cluster")
-    held = [client.scatter(s, broadcast=True, hash=False) for s in shared]
-    futures = [client.submit(work, p, *held, retries=RETRIES, pure=False) for p in parts]
-    for done, _ in enumerate(distributed.as_completed(futures), 1):
-        progress(stage, done, len(futures))
-    return list(client.gather(futures))
+    """``work(part, *shared)`` of every part, in order."""
+    results = []
+    for result in on_workers(client, work, parts, *shared):
+        results.append(result)
+        progress(stage, len(results), len(parts))
+    return results
 
 
 def _grow(

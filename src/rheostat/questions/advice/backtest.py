@@ -15,6 +15,7 @@ from rheostat.core.report import Report
 from rheostat.decision import backtest as backtests
 from rheostat.decision.backtest import Backtest, divided
 from rheostat.explanation.narrate import explain
+from rheostat.prediction.out_of_core.dask_cluster import Workers, spread_over
 from rheostat.questions import inputs, listener
 from rheostat.questions.advice.log_advice import LogAdvice, advice_method, advice_rules, can_answer
 from rheostat.questions.listener import question
@@ -78,6 +79,7 @@ def backtest(
     method: str = "auto",
     trial: inputs.Jobs | None = None,
     machine: str = "",
+    workers: Workers | None = None,
     seed: int = 0,
     format: str = "",
     columns: Path | None = None,
@@ -100,6 +102,8 @@ def backtest(
         As those of `rheostat.decide`.
     machine : str
         Nodes of the site, for the simulated month; else the most ever in use.
+    workers : Workers, optional
+        Dask workers that judge blocks of the recent jobs.
 
     Returns
     -------
@@ -119,8 +123,11 @@ def backtest(
     split: str | float = test_period or 1.0 - test_fraction
     wanted = inputs.judged(log, objectives or inputs.usual_objectives(log))
     rules = advice_rules(rule, slowdown, limits, wanted)
-    with listener.working("learning from the past, advising the recent jobs"):
-        result = backtests.backtest(log, learner, space, *rules, split=split, objectives=wanted)
+    said = "learning from the past, advising the recent jobs"
+    with listener.working(said), spread_over(workers) as spread:
+        result = backtests.backtest(
+            log, learner, space, *rules, split=split, objectives=wanted, spread=spread
+        )
     answer = can_answer(learner, log, space.names, SCHEMA)
     month = _month(log, divided(log, split)[1], result, learner, machine)
     return BacktestAnswer(result=result, month=month, log=answer)

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
-import polars as pl
-
-from rheostat.core.jobs import JobTable
+from rheostat.core.jobs import JobTable, Note
 from rheostat.core.report import Grid, Report, Section
 from rheostat.core.storage.file_kinds import describe_file
 from rheostat.core.units import format_moment
 from rheostat.errors import DataError
 from rheostat.measurement.job_logs.job_store import JobStore, Merged
 from rheostat.measurement.read import guess_format, read
-from rheostat.measurement.slurm.accounting import sacct_lines, sacct_tables
+from rheostat.measurement.slurm.accounting import SacctPiece, sacct_lines, sacct_pieces
+from rheostat.measurement.slurm.sacct_lines import FOLDED
+from rheostat.prediction.out_of_core.dask_cluster import Workers, spread_over
 from rheostat.questions import listener
 from rheostat.questions.answer import Answer
 from rheostat.questions.listener import question
@@ -89,6 +90,7 @@ def ingest(
     window: str = "1d",
     zone: str = "UTC",
     now_s: float | None = None,
+    workers: Workers | None = None,
 ) -> IngestAnswer:
     r"""Take jobs into a store, from an export of sacct or from sacct itself.
 
@@ -113,6 +115,8 @@ def ingest(
         Time zone of an export's clock.
     now_s : float, optional
         The end of the last stretch, seconds since 1970.
+    workers : Workers, optional
+        Dask workers that read pieces of the accounting; the store is written in this process.
 
     Returns
     -------
@@ -139,46 +143,55 @@ def ingest(
     Merged(new=0, changed=0, unchanged=1)
     """
     if source is not None:
-        return _from_export(Path(store), Path(source), zone)
+        return _from_export(Path(store), Path(source), zone, workers)
     back, long = parse_seconds(overlap, "--overlap"), parse_seconds(window, "--window", least=1.0)
     end = time.time() if now_s is None else now_s
-    return _from_sacct(JobStore(store, new=True), program, _since(since, end), (back, long), end)
+    kept = JobStore(store, new=True)
+    with kept.writing():
+        until = kept.state.get(UNTIL)
+        start = _since(since, end) if until is None else min(until - back, end)
+        if (end - start) / long > MOST_WINDOWS:
+            raise DataError("--since", [f"is more than {MOST_WINDOWS:,} calls ago: --window"])
+        merged = _taken_in(kept, _asked(program, start, end, long), workers)
+    until_s = kept.state.get(UNTIL)
+    return IngestAnswer(store=str(kept.folder), source=program, merged=merged, until_s=until_s)
 
 
-def _from_export(folder: Path, source: Path, zone: str) -> IngestAnswer:
+@dataclass(frozen=True)
+class Stretch:
+    """A piece of accounting; ``until_s`` where all that accounting had before it is read."""
+
+    piece: SacctPiece | None = None
+    table: JobTable | None = None
+    until_s: float | None = None
+
+
+def _from_export(folder: Path, source: Path, zone: str, workers: Workers | None) -> IngestAnswer:
     form = guess_format(source)
     if form not in ("sacct", "sacct-json"):
         raise DataError(
             str(source),
             [f"expected an export of sacct, got {describe_file(source)}, read as {form}"],
         )
-    tables = sacct_tables(source, zone=zone) if form == "sacct" else [read(source, form)]
+    pieces = sacct_pieces(source, zone=zone) if form == "sacct" else ()
+    parts = map(Stretch, pieces) if form == "sacct" else [Stretch(table=read(source, form))]
     kept = JobStore(folder, new=True)
     with kept.writing(), listener.working(f"reading {source}"):
-        merged = _merged(kept, tables)
+        merged = _taken_in(kept, parts, workers)
     return IngestAnswer(store=str(folder), source=str(source), merged=merged)
 
 
-def _from_sacct(
-    store: JobStore, program: str, first_s: float, lengths_s: tuple[float, float], end_s: float
-) -> IngestAnswer:
-    overlap_s, window_s = lengths_s
-    merged = Merged()
-    with store.writing(), tempfile.TemporaryDirectory() as folder:
+def _asked(program: str, start: float, end: float, window_s: float) -> Iterator[Stretch]:
+    """What sacct says, stretch by stretch of time."""
+    with tempfile.TemporaryDirectory() as folder:
         lines = Path(folder) / "sacct.psv"
-        until = store.state.get(UNTIL)
-        start = first_s if until is None else min(until - overlap_s, end_s)
-        if (end_s - start) / window_s > MOST_WINDOWS:
-            raise DataError("--since", [f"is more than {MOST_WINDOWS:,} calls ago: --window"])
-        while start < end_s:
-            stop = min(start + window_s, end_s)
+        while start < end:
+            stop = min(start + window_s, end)
             with listener.working(f"asking {program} for {format_moment(start)}"):
                 sacct_lines(start, stop, lines, program)
-                merged += _merged(store, sacct_tables(lines) if _has_jobs(lines) else [])
-            store.note(**{UNTIL: max(stop, store.state.get(UNTIL) or stop)})
+            yield from map(Stretch, sacct_pieces(lines) if _has_jobs(lines) else ())
+            yield Stretch(until_s=stop)
             start = stop
-    return IngestAnswer(store=str(store.folder), source=program, merged=merged,
-                        until_s=store.state.get(UNTIL))  # fmt: skip
 
 
 def _has_jobs(lines: Path) -> bool:
@@ -187,14 +200,28 @@ def _has_jobs(lines: Path) -> bool:
         return bool(file.read(1))
 
 
-def _merged(store: JobStore, tables: Iterable[JobTable]) -> Merged:
-    total = Merged()
-    for table in tables:
-        waiting = pl.col("job_id").str.contains("[", literal=True)
-        ran = table.rows(~waiting)
-        if len(ran) < len(table):
-            listener.note(f"{WAITING_ARRAY} ({len(table) - len(ran):,} rows)")
-        total += store.merge(ran)
+def _read(part: Stretch) -> Stretch:
+    return part if part.piece is None else Stretch(table=part.piece.table())
+
+
+def left_out(table: JobTable) -> dict[str, int]:
+    """Rows of an export that are in no job, by the reason."""
+    return {n.message: n.count for n in table.notes if n.dropped and n.message != FOLDED}
+
+
+def _taken_in(store: JobStore, parts: Iterable[Stretch], workers: Workers | None) -> Merged:
+    """Pieces are read wherever there is a worker, and merged here in their order."""
+    total, lost = Merged(), Counter[str]()
+    with spread_over(workers) as spread:
+        for part in spread(_read, parts):
+            if part.table is not None:
+                lost.update(left_out(part.table))
+                waiting = part.table.frame["job_id"].str.contains("[", literal=True)
+                lost[WAITING_ARRAY] += int(waiting.sum())
+                total += store.merge(part.table.rows(~waiting))
+            if part.until_s is not None:
+                store.note(**{UNTIL: max(part.until_s, store.state.get(UNTIL) or part.until_s)})
+    listener.notes(Note(message, count=rows) for message, rows in lost.items() if rows)
     return total
 
 

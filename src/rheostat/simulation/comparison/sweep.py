@@ -33,7 +33,7 @@ from rheostat.core.storage.files import (
 )
 from rheostat.decision.policies.batch_policy import BatchPolicy, batch_policy
 from rheostat.errors import DataError, RheostatError
-from rheostat.prediction.out_of_core.dask_cluster import Workers, connect
+from rheostat.prediction.out_of_core.dask_cluster import Workers, connect, delivered
 from rheostat.simulation.log_machine import placed
 from rheostat.simulation.policies.overdue import under
 from rheostat.simulation.policies.policy import Policy
@@ -379,4 +379,4 @@ def _on_dask(tasks: Sequence[Task], run: Runner, workers: Workers) -> Iterator[M
     distributed = require("distributed", extra="cluster")
     with connect(workers) as client:
         futures = {client.submit(run, t, pure=False, retries=RETRIES): t for t in tasks}
-        yield ((futures[f], client.gather(f)) for f in distributed.as_completed(list(futures)))
+        yield ((futures[f], delivered(f)) for f in distributed.as_completed(list(futures)))
