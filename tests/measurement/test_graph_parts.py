@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rheostat import save
 from rheostat.core.graph import op_graph
-from rheostat.errors import DataError
+from rheostat.errors import DataError, MissingExtra
 from rheostat.measurement.graphs import step_source
 from rheostat.measurement.graphs.aten_costs import aten_cost
-from rheostat.measurement.graphs.from_torch import result_type
+from rheostat.measurement.graphs.from_torch import _size, result_type
 from rheostat.measurement.graphs.graph_costs import costs_by_class, total_costs
 from rheostat.measurement.graphs.hlo.hlo_types import HloType
 from rheostat.measurement.graphs.hlo.hlo_window import WindowSide, read_window
 from rheostat.measurement.graphs.op_rows import OpCost, OpRows
+from rheostat.measurement.graphs.read_graph import read_graph
 from rheostat.measurement.graphs.recurrent_rows import add_recurrent
-from rheostat.measurement.graphs.xla_programs import _unwrapped
+from rheostat.measurement.graphs.xla_programs import _unwrapped, hlo_text_of
 
 SMALL = st.integers(1, 4)
 
@@ -229,3 +233,39 @@ numbers = (3, 4)
     for name in ("product", "given"):
         with pytest.raises(DataError, match="expected a step that takes batch_size"):
             step_source.open_step(source + name, 6)
+
+
+def test_a_size_left_open_is_what_was_traced_with_and_1_less_than_none_where_that_is_not_known():
+    class Open:
+        def __init__(self, hint):
+            self.node = type("Node", (), {"hint": hint})
+
+        def __str__(self):
+            return f"s{self.node.hint}"
+
+    for size, wanted, names in (
+        (7, 7, set()),
+        (Open(5.0), 5, {"s5.0"}),
+        (Open(None), -1, {"sNone"}),
+    ):
+        names_of = set()
+        assert _size(size, names_of) == wanted
+        assert names_of == names
+
+
+def test_a_saved_graph_is_read_by_its_content_whatever_it_is_called(tmp_path) -> None:
+    rows = OpRows()
+    one = rows.add("dot", OpCost("matmul", 10.0), HloType("f32", (2, 3)), [])
+    rows.add("neg", OpCost("elementwise", 6.0), HloType("f32", (2, 3)), [one])
+    graph = rows.graph("g")
+    for name in ("step.graph", "step"):
+        save(graph, tmp_path / name)
+        made = read_graph(tmp_path / name)
+        assert made.nodes.equals(graph.nodes)
+        assert made.edges.tolist() == graph.edges.tolist()
+
+
+def test_without_jax_its_programs_are_refused_with_the_extra_that_reads_them(monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "jax", None)
+    with pytest.raises(MissingExtra, match=r"jax is not installed.*\[graphs\]"):
+        hlo_text_of(b"", "step.pb", stable=False)

@@ -19,6 +19,8 @@ from rheostat.measurement.graphs.recorded import recorded_graph
     (4, 2, {"auto_pad": b"SAME_UPPER"}, WindowSide(2, 1, 0, 1)),
     (4, 2, {"auto_pad": b"SAME_LOWER"}, WindowSide(2, 1, 1, 0)),
     (4, 3, {"dilations": [2], "auto_pad": b"SAME_UPPER"}, WindowSide(3, 1, 2, 2, 1, 2)),
+    (4, 6, {"auto_pad": b"SAME_UPPER"}, WindowSide(6, 1, 2, 3)),
+    (4, 6, {"auto_pad": b"SAME_LOWER"}, WindowSide(6, 1, 3, 2)),
     (4, 1, {"strides": [2], "auto_pad": b"SAME_UPPER"}, WindowSide(1, 2)),
     (4, 3, {"auto_pad": b"VALID"}, WindowSide(3)),
     (9, 3, {"pads": [1, 2], "strides": [3], "dilations": [2]}, WindowSide(3, 3, 1, 2, 1, 2)),

@@ -305,6 +305,8 @@ def test_a_certificate_counts_what_it_says():
     assert facts["regret"]["mean"] == pytest.approx(np.mean(np.array(part) / states.spread()))
     assert facts["chance"] == pytest.approx(np.mean(1 / states.rows))
     assert facts["agreement"]["low"] <= facts["agreement"]["mean"] <= facts["agreement"]["high"]
+    again = certificate(first, states, learned=states.only(np.arange(5)), seed=0)
+    assert again == facts != certificate(first, states, learned=states.only(np.arange(5)), seed=1)
 
 
 def test_a_loss_is_of_the_mean_and_its_interval_knows_blocks_and_repetitions():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import process_time
 from types import SimpleNamespace
 
 import numpy as np
@@ -57,7 +58,7 @@ def test_an_agent_is_judged_beside_easy_on_the_jobs_held_out():
     assert list(runs) == ["easy", "ppo"]
     assert runs["ppo"]["wait_s"]["mean"] == pytest.approx((starts - course.check.jobs[:, 0]).mean())
     assert runs["ppo"]["paired"]["against"] == "easy"
-    assert "small" not in runs["ppo"]
+    assert "gains" not in runs["ppo"]  # no breakdowns: a shorter report
     assert told["held_out"]["planning"] == {"estimates": "user"}
     assert said[-1][:2] == (12, 12)
     assert _score(Curriculum(loaded(n=60), Machine(SMALL), "ppo"), learned) == judged(
@@ -144,12 +145,13 @@ def test_lengths_of_a_made_week_stay_within_what_was_seen_of_their_size():
 
 def test_a_simulation_by_an_actor_takes_the_estimates_it_is_given():
     jobs = loaded(n=40)
-    said = []
+    said, before_s = [], process_time()
     run = simulate_run(
         jobs, AgentPolicy(Actor(TINY, seed=1), "x", lambda *a: said.append(a)), SMALL
     )
+    whole_s = process_time() - before_s
     assert said[-1] == (40, 40, {})
     assert not run.clairvoyant
-    assert 0 < run.cpu_s < 60
+    assert 0 < run.cpu_s <= whole_s
     starts = Actor(TINY, seed=1).play(prepare(jobs, SMALL)).starts
     assert sorted(run.jobs.numpy("start_s")) == sorted(starts)
