@@ -118,15 +118,15 @@ def ordered(monkeypatch):
     monkeypatch.setattr(server, "through", given_to)
 
     def ask(policy="fcfs", replica=SMALL, **how):
-        handed["made"] = serve(TRACE, policy, replica, **how)
+        trace = table({"submit_s": SUBMIT, "prompt_tokens": PROMPT, "output_tokens": OUTPUT,
+                       "tool_calls": [False, True, False]})  # fmt: skip
+        handed["made"] = serve(trace, policy, replica, **how)
         return handed
 
     return ask
 
 
-TRACE = table({"submit_s": [7.0, 9.0, 12.0], "prompt_tokens": [9, 3, 20],
-               "output_tokens": [5, 30, 2], "tool_calls": [False, True, False]})  # fmt: skip
-SUBMIT, PROMPT, OUTPUT = (TRACE.numpy(c).astype(float) for c in TRACE.columns[:3])
+SUBMIT, PROMPT, OUTPUT = np.array([[7.0, 9.0, 12.0], [9.0, 3.0, 20.0], [5.0, 30.0, 2.0]])
 PREDICTED = np.array([4.0, 8.0, 16.0])
 
 
