@@ -230,6 +230,8 @@ numbers = (3, 4)
     for name, got in (("alone", "function|PjitFunction"), ("data", "int"), ("numbers", "int")):
         with pytest.raises(DataError, match=f"a module or function and its inputs, got ({got})"):
             step_source.open_step(source + name)
+    with pytest.raises(DataError, match="expected a step absent, got a file with jnp, product"):
+        step_source.open_step(source + "absent")
     for name in ("product", "given"):
         with pytest.raises(DataError, match="expected a step that takes batch_size"):
             step_source.open_step(source + name, 6)

@@ -11,7 +11,7 @@ from rheostat.errors import DataError
 from rheostat.measurement.graphs.hlo.hlo_costs import HloCost, compute, log2_up, moved
 from rheostat.measurement.graphs.hlo.hlo_graph import from_hlo
 from rheostat.measurement.graphs.hlo.hlo_instruction import read_instruction
-from rheostat.measurement.graphs.hlo.hlo_loops import NotConstant, _first_false
+from rheostat.measurement.graphs.hlo.hlo_loops import NotConstant, _first_false, _part_of
 from rheostat.measurement.graphs.hlo.hlo_types import read_type
 from tests.measurement.small_graphs import ADD, MEETING, F, X, module
 
@@ -247,3 +247,13 @@ def test_what_is_inside_a_fusion_inside_a_fusion_moves_nothing():
     through = F + "h {\n p = f32[4] parameter(0)\n ROOT n = f32[4] call(p), to_apply=f\n}\n"
     graph = from_hlo(module(X, "ROOT y = f32[4] fusion(x), kind=kLoop, calls=h", before=through))
     assert graph.nodes["fused"].to_list() == [True] * 4 + [False] * 2
+
+
+def test_a_part_of_the_loops_state_is_constant_where_it_is_known_and_of_nothing_else():
+    made = read_instruction("p = s32[] get-tuple-element(t), index=1", 1)
+    state, other = (read_instruction(t, 1) for t in (
+        "t = (s32[], s32[]) parameter(0)", "t = (s32[], s32[]) tuple(a, b)"))  # fmt: skip
+    assert _part_of(made, {"t": state}, {1: 7}) == 7
+    for held, known in ((state, {0: 7}), (other, {1: 7}), (other, {})):
+        with pytest.raises(NotConstant):
+            _part_of(made, {"t": held}, known)

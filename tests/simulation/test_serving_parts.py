@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 import pytest
 
 from rheostat.core.vocabulary import table
@@ -263,6 +264,12 @@ def test_a_share_of_a_cache_counts_the_tokens_of_all_prompts() -> None:
     for split in (Deployment(prefix_cache_tokens=16),
                   Deployment(1, prefix_cache_tokens=16, prefill_replicas=1)):  # fmt: skip
         assert through(split, SMALL, asked, order).known_share == 15 / 32
+
+
+def test_numbers_of_blocks_are_taken_as_they_are_unless_they_span_far_more_than_there_are() -> None:
+    near, far = (PrefixBlocks.of(pl.Series([[a, b]])) for a, b in ((1000, 1002), (5, 10**9)))
+    assert (near.blocks.tolist(), near.kinds) == ([0, 2], 3)
+    assert (far.blocks.tolist(), far.kinds) == ([0, 1], 2)
 
 
 @pytest.mark.parametrize("seed", range(8))
