@@ -76,8 +76,9 @@ def left_out(asked: Array, units: Array, most: int) -> Iterator[tuple[Index, Lef
     tried = spread_out(units, most)
     for axes in np.unique(new[~measured], axis=0):
         rows = np.flatnonzero((new == axes).all(axis=1) & ~measured)
-        alone = alike.all(axis=2)
-        together = _within(units, alone | alike[:, :, axes].any(axis=2), tried)
+        alone = np.asarray(alike.all(axis=2))
+        line = np.asarray(alike[:, :, axes].any(axis=2))
+        together = _within(units, alone | line, tried)
         yield rows, together or _within(units, alone, tried)
 
 

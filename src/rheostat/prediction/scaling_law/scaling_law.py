@@ -239,9 +239,7 @@ class LawGP:
         for rows, left in left_out(distinct, runs.units, TAUGHT):
             scores = [self._score(key, context, i, rest) for i, rest in left]
             at = [i for i, _ in left]
-            wider[rows] = widening(
-                distinct[rows], runs.units[at], np.array(scores).reshape(-1, 2)
-            )
+            wider[rows] = widening(distinct[rows], runs.units[at], np.array(scores).reshape(-1, 2))
         return wider
 
     def _score(self, key: str, context: Array, left: int, others: NDArray[np.int64]) -> Array:
