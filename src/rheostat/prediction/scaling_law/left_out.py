@@ -71,7 +71,8 @@ def left_out(asked: Array, units: Array, most: int) -> Iterator[tuple[Index, Lef
     [0] [(1, 6), (4, 6), (7, 6)]
     """
     same = np.abs(asked[:, None] - units[None]) < SAME
-    new, measured = ~same.any(axis=1), same.all(axis=2).any(axis=1)
+    new = ~np.asarray(same.any(axis=1))
+    measured = np.asarray(same.all(axis=2).any(axis=1))
     alike = np.abs(units[:, None] - units[None]) < SAME
     tried = spread_out(units, most)
     for axes in np.unique(new[~measured], axis=0):
