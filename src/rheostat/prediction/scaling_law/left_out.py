@@ -72,11 +72,11 @@ def left_out(asked: Array, units: Array, most: int) -> Iterator[tuple[Index, Lef
     """
     same = np.abs(asked[:, None] - units[None]) < SAME
     new = ~np.asarray(same.any(axis=1))
-    measured = np.asarray(same.all(axis=2).any(axis=1))
+    measured = np.asarray(same.all(axis=2)).any(axis=1)
     alike = np.abs(units[:, None] - units[None]) < SAME
     tried = spread_out(units, most)
     for axes in np.unique(new[~measured], axis=0):
-        rows = np.flatnonzero((new == axes).all(axis=1) & ~measured)
+        rows = np.flatnonzero(np.asarray((new == axes).all(axis=1)) & ~measured)
         alone = np.asarray(alike.all(axis=2))
         line = np.asarray(alike[:, :, axes].any(axis=2))
         together = _within(units, alone | line, tried)
