@@ -36,7 +36,7 @@ TRAINING_APPLICATIONS = 48
 """Applications, those with the most settings first, that form the population."""
 OWN = 64
 """Distinct settings of one application that its forecasts know."""
-TAUGHT = 16
+TEACHING = 16
 """Distinct settings of one application that teach the law, and that are left out in turn."""
 LANDMARKS, LENGTH, BEYOND = 24, 0.5, 1.15
 DECIMALS = 9
@@ -236,7 +236,7 @@ class LawGP:
         if key is None:
             return wider
         runs = self.runs_[key]
-        for rows, left in left_out(distinct, runs.units, TAUGHT):
+        for rows, left in left_out(distinct, runs.units, TEACHING):
             scores = [self._score(key, context, i, rest) for i, rest in left]
             at = [i for i, _ in left]
             wider[rows] = widening(distinct[rows], runs.units[at], np.array(scores).reshape(-1, 2))
@@ -297,7 +297,7 @@ class LawGP:
 
 def _thinned(runs: PooledRuns) -> PooledRuns:
     """Settings that teach the law; all of few."""
-    return runs.at(spread_out(runs.units, TAUGHT))
+    return runs.at(spread_out(runs.units, TEACHING))
 
 
 def _key(frame: pl.DataFrame, by: Sequence[str]) -> pl.Series:

@@ -145,12 +145,12 @@ class Searcher(ABC):
 
     def failing(self, settings: Sequence[Setting]) -> Array:
         """Probability that each setting fails, (n,), after those that were told as failed."""
-        told = self.front
-        failed = np.asarray(~np.isfinite(told.values).all(axis=1))
+        ran = self.front
+        failed = np.asarray(~np.isfinite(ran.values).all(axis=1))
         if not failed.any():
             return np.zeros(len(settings))
-        ran = told.alternatives.select(self.space.names).frame.rows(named=True)
-        units = coordinates(self.space, [*settings, *ran])
+        rows = ran.alternatives.select(self.space.names).frame.rows(named=True)
+        units = coordinates(self.space, [*settings, *rows])
         return failing(units[: len(settings)], units[len(settings) :], failed)
 
     def key(self, setting: Setting) -> Key:
