@@ -111,6 +111,11 @@ def test_a_budget_over_time(desk, tmp_path, capsys) -> None:
     assert code == 0
     assert [m["at_s"] for m in moments] == [0, 598, 1200]
     assert all(m["caps_w"] <= m["budget_w"] for m in moments)
+    assert all(len(m["nodes"]) == m["nodes_changed"] for m in moments)
+    moment, node = (moments[1]["nodes"] + moments[2]["nodes"])[0], "at_s\tnode\tapp\t"
+    _, out, _ = told(capsys, "follow", desk / RUNS, "--limits", limits)
+    assert node in out
+    assert f"\t{moment['node']}\t{moment['app']}\t" in out
 
 
 def test_a_slowdown_is_a_factor_of_the_runtime_now(tmp_path, capsys) -> None:

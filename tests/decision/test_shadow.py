@@ -142,6 +142,7 @@ def test_advice_that_chance_showed_to_cost_is_counted_with_its_price():
     assert answer.to_dict()["regret"]["kinds_surely_worse"] == 1
     assert answer.to_dict()["regret"]["measured_upper"] == pytest.approx(600.0)
     assert not answer.trial[0].inside
+    assert "bad for cfd where 4 nodes are asked for" in " ".join(answer.beside())
 
 
 def test_joules_of_a_node_say_nothing_of_jobs_that_shared_it():

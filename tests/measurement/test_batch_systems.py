@@ -244,3 +244,32 @@ def test_jobs_of_several_access_points_of_htcondor_stay_apart(tmp_path):
     ids = read(path).frame["job_id"].to_list()
     number = f"{CONDOR[0]['ClusterId']}.{CONDOR[0].get('ProcId', 0)}"
     assert ids == [f"sched-a#{number}", f"sched-b#{number}"]
+
+
+@pytest.mark.parametrize(
+    ("failed", "limit", "state"),
+    [("37  : qmaster enforced h_rt limit", "h_rt=4200", "TIMEOUT"),
+     ("100 : assumedly after job", "h_vmem=2G,h_rt=1:10:00", "TIMEOUT"),
+     ("100 : assumedly after job", "h_rt=360000", "FAILED"),  # killed for another reason
+     ("37  : qmaster enforced h_rt, h_cpu or h_vmem limit", "mem=1G", "TIMEOUT"),
+     ("1   : assumedly before job", "h_rt=4200", "FAILED"), ("0", "h_rt=4200", "COMPLETED")],
+)  # fmt: skip
+def test_a_job_of_grid_engine_that_reached_its_time_limit(tmp_path, failed, limit, state):
+    text = QACCT.replace(
+        "failed       0", f"failed       {failed}\ncategory     -l {limit} -pe x 8"
+    )
+    text = text.replace("exit_status  0", "exit_status  137") if failed != "0" else text
+    frame = read(written(tmp_path, text)).frame
+    assert frame["state"].to_list() == [state]
+
+
+@pytest.mark.parametrize(
+    ("said", "state"),
+    [({"walltime": 4200, "exit_code": "9"}, "TIMEOUT"), ({"exit_code": "9"}, "FAILED"),
+     ({"exit_code": "9", "events": [{"type": "WALLTIME"}]}, "TIMEOUT"),
+     ({"state": "Error", "events": [{"type": "FRAG_JOB_REQUEST"}]}, "FAILED"),
+     ({"walltime": 4200}, "COMPLETED")],
+)  # fmt: skip
+def test_a_job_of_oar_that_reached_its_time_limit(tmp_path, said, state):
+    path = written(tmp_path, json.dumps({"7": {**OAR["7"], **said}}))
+    assert read(path).frame["state"].to_list() == [state]

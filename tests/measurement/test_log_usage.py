@@ -35,12 +35,11 @@ def test_hours_energy_and_what_was_lost_are_the_sums_by_hand():
     assert found.energy_source == "column energy_j of the log"
     assert (found.first_s, found.last_s, found.calendar) == (1.7e9, 1.7e9 + 7210, True)
     assert [(s["state"], s["jobs"]) for s in found.states] == [
-        ("FAILED", 1), ("TIMEOUT", 1), ("COMPLETED", 1), ("PENDING", 1)]  # fmt: skip
-    a, b, unknown = found.groups["app"]
+        ("FAILED", 1), ("TIMEOUT", 1), ("COMPLETED", 1)]  # fmt: skip
+    assert found.waiting_jobs == 1
+    a, b = found.groups["app"]
     assert (a["name"], a["jobs"], a["hours"], a["lost_hours"], a["wait_s"]) == ("a", 2, 6, 4, 45)
     assert (b["energy_j"], b["lost_jobs"]) == (3600, 1)
-    assert unknown["name"] == "(not recorded)"
-    assert math.isnan(unknown["hours"])
     assert list(found.groups) == ["app", "user"]
 
 
@@ -58,11 +57,11 @@ def test_what_is_not_recorded_is_nan_and_no_zero():
     assert (found.ended_jobs, found.groups) == (0, {})
 
 
-def test_cores_count_where_no_nodes_are_known_and_pieces_do_not():
-    swf = rh.table({"cores": [4, 4], "runtime_s": [3600.0, 3600.0],
-                    "state": ["COMPLETED", "PARTIAL"]})  # fmt: skip
-    found = log_usage(swf)
-    assert (found.jobs, found.unit, found.hours) == (1, "core_h", 4)
+def test_cores_count_where_no_nodes_are_known_and_jobs_that_wait_do_not():
+    jobs = rh.table({"cores": [4, 4], "runtime_s": [3600.0, None],
+                     "state": ["COMPLETED", "PENDING"]})  # fmt: skip
+    found = log_usage(jobs)
+    assert (found.jobs, found.unit, found.hours, found.waiting_jobs) == (1, "core_h", 4, 1)
 
 
 def test_a_job_cancelled_before_it_ran_has_not_waited():

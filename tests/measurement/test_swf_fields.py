@@ -39,7 +39,7 @@ def test_the_status_of_a_job(tmp_path, status, state, censored) -> None:
     path.write_text(f"1 0 0 5 1 -1 -1 1 9 -1 {status} 1 1 1 1 1 -1 -1\n")
     jobs = read_swf(path)
     assert jobs.frame.select("state", "censored").row(0) == (state, censored)
-    pieces = any("pieces of a job" in n.message for n in jobs.notes)
+    pieces = any("a piece of a job" in n.message for n in jobs.notes)
     assert pieces == ("PARTIAL" in str(state))
 
 
@@ -103,3 +103,15 @@ def test_numbers_too_large_or_not_whole_are_noted_with_their_row(tmp_path) -> No
     gone = {n.message: n.rows for n in read_swf(path).notes if n.dropped}
     assert gone == {"line is not 18 numbers": (1,), "job_id is not a whole number": (2,),
                     "user is not a whole number": (3,)}  # fmt: skip
+
+
+def test_pieces_of_a_job_do_not_run_beside_it(tmp_path) -> None:
+    path = tmp_path / "log.swf"
+    line = "{} {} 0 {} 1 -1 -1 1 99 -1 {} 1 1 1 1 1 -1 -1\n"
+    path.write_text(line.format(1, 0, 50, 1) + line.format(2, 5, 9, 1) + line.format(1, 0, 20, 2)
+                    + line.format(1, 20, 30, 3) + line.format(3, 40, 7, 2))  # fmt: skip
+    jobs = read_swf(path)
+    assert jobs.frame.select("job_id", "runtime_s").rows() == [(1, 50), (2, 9), (3, 7)]
+    rows = {n.message: n.rows for n in jobs.notes if "piece" in n.message}
+    assert rows["a piece of a job whose own line is there"] == (2, 3)
+    assert [r for m, r in rows.items() if "no line of its own" in m] == [(4,)]

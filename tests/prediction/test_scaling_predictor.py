@@ -120,3 +120,38 @@ def test_between_measured_settings_the_interval_is_as_wide_as_the_law_misses_the
         spans.append(np.log(high / low))
     assert spans[0][0] > 1.5 * spans[1][0]
     assert spans[0][1] < 1.5 * spans[1][1]  # measured: as sure as without communication
+
+
+def test_an_application_with_many_settings_is_known_by_all_of_them():
+    n = np.arange(4, 64)
+    runtime = 3600.0 / n * np.where((n >= 26) & (n <= 34), 1.5, 1.0)
+    kept = n != 30
+    runs = {"nodes": n[kept], "runtime_s": runtime[kept], "power_w": 300.0 * n[kept]}
+    made = LawGP().fit(table(runs)).predict(table({"nodes": [30]}))
+    assert made.mean("runtime_s")[0] == pytest.approx(180.0, rel=0.1)
+
+
+BATCHES, CAPS = (1, 2, 4, 8, 16, 32, 64), (100, 150, 200, 250)
+
+
+def held_without_a_batch_size(seed):
+    """Whether the interval holds at a batch size never run, where batch sizes are not smooth."""
+    rng = np.random.default_rng(seed)
+    off = dict(zip(BATCHES, 0.2 * rng.normal(size=len(BATCHES)), strict=True))
+    hidden = int(rng.choice(BATCHES[1:-1]))
+
+    def runs(settings):
+        batch, cap = np.array(settings, dtype=float).T
+        odd = np.exp([off[int(b)] for b in batch])
+        return table({"batch_size": batch, "cap_w": cap, "power_w": 0.9 * cap,
+                      "runtime_s": 1000 / batch**0.5 * (200 / cap) ** 0.3 * odd})  # fmt: skip
+
+    model = LawGP(("batch_size", "cap_w"))
+    model.fit(runs([(b, c) for b in BATCHES for c in CAPS if b != hidden]))
+    asked = runs([(hidden, 150)])
+    low, high = model.predict(asked).interval("runtime_s")
+    return low[0] <= asked.numpy("runtime_s")[0] <= high[0]
+
+
+def test_beside_a_value_never_run_errors_are_those_of_values_left_out_whole():
+    assert np.mean([held_without_a_batch_size(seed) for seed in range(40)]) >= 0.8

@@ -241,7 +241,8 @@ def test_a_setting_that_misses_a_limit_adds_nothing_in_that_draw() -> None:
     runtime = np.array([[1.0, 2.0, 3.0, 0.5], [9.0, 9.0, 9.0, 9.0], [1.0, 1.0, 2.0, 0.0]])
     power = np.array([[4.0, 5.0, 3.0, 6.0], [1.0, 2.0, 3.0, 4.0], [1.0, 3.0, 2.0, 5.0]])
     y = np.stack([runtime, power], axis=2) / 10
-    found = asked._limited(y.copy(), {"runtime_s": runtime, "power_w": power})
+    none = np.zeros(runtime.shape, dtype=bool)
+    found = asked._limited(y.copy(), {"runtime_s": runtime, "power_w": power}, none)
     assert found[0].tolist() == [[0.0, 0.0], [1.0, 1.0], [1.1, 1.1], [1.1, 1.1]]
     assert found[1:].tolist() == y[1:].tolist()  # all miss it, none does
 

@@ -40,6 +40,8 @@ def summary_report(facts: Facts, shown: Facts | None = None) -> Narrative:
 def _used(facts: Facts) -> tuple[str, ...]:
     """Jobs, node-hours, energy, and what did not complete."""
     said = [f"{_counted(facts['jobs'], 'job')}{_span(facts)}."]
+    if facts["waiting_jobs"]:
+        said.append(f"{_counted(facts['waiting_jobs'], 'job')} not begun yet: not counted.")
     if facts["unit"]:
         part = ""
         if facts["counted"] < facts["jobs"]:
@@ -66,7 +68,7 @@ def _parts(facts: Facts) -> list[str]:
     """GPU-hours, and how many jobs may have shared the node that is counted as a whole."""
     said = []
     if facts["gpu_jobs"]:
-        hours = f"{facts['gpu_hours']:,.{0 if facts['gpu_hours'] >= 100 else 2}f}"
+        hours = _amount(facts["gpu_hours"])
         said.append(f"{hours} GPU-hours of {_counted(facts['gpu_jobs'], 'job')} with GPUs.")
     together, shared = facts["shared_jobs"], facts["part_node_jobs"]
     if together is not None:
@@ -102,8 +104,16 @@ def _span(facts: Facts) -> str:
 
 
 def _hours(value: float, unit: str) -> str:
-    digits = 0 if value >= 100 else 2
-    return f"{value:,.{digits}f} {HOURS[unit]}"
+    return f"{_amount(value)} {HOURS[unit]}"
+
+
+def _amount(hours: float) -> str:
+    return f"{hours:,.{0 if hours >= 100 else _digits(hours)}f}"
+
+
+def _digits(hours: float) -> int:
+    """Decimals that show two digits of few hours, else two; of nothing none are missing."""
+    return 2 if not 0 < hours < 0.1 else min(1 - math.floor(math.log10(hours)), 9)
 
 
 def _lost(facts: Facts) -> str:
@@ -130,7 +140,7 @@ def _whole(hours: float) -> float | int | None:
     """Node-hours of a table: whole ones, but of a few."""
     if math.isnan(hours):
         return None
-    return round(hours) if hours >= 10 else round(hours, 2)
+    return round(hours) if hours >= 10 else round(hours, _digits(hours))
 
 
 def group_grid(facts: Facts, by: str) -> Grid:

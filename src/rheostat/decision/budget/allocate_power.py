@@ -138,6 +138,12 @@ class BudgetPlan:
         return self.fleet.at(self.rows)
 
     @property
+    def mean_gain(self) -> Interval:
+        """Mean over nodes by their weights, with ends."""
+        mean, low, high = (by_weight(self.fleet, g) for g in self.gain)
+        return mean, low, high
+
+    @property
     def changed(self) -> Ints:
         """Nodes whose caps change."""
         return np.flatnonzero(self.rows != self.fleet.now)
@@ -234,6 +240,11 @@ def reclaimed(fleet: NodeFleet, margin_w: float) -> tuple[Array, Ints]:
                 floors[i, j], gives[i] = enough.min(), True
     gives[fleet.fixed] = False
     return floors, np.flatnonzero(gives)
+
+
+def by_weight(fleet: NodeFleet, gain: Array) -> float:
+    """Mean of a gain (N,) over nodes, as the objective weighs them."""
+    return float(np.average(gain, weights=fleet.weight))
 
 
 def gains(fleet: NodeFleet, rows: Ints, level: float = _LEVEL) -> tuple[Array, Array, Array]:

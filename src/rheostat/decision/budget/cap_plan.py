@@ -20,7 +20,7 @@ import numpy as np
 
 from rheostat.core.storage.file_kinds import other_kind
 from rheostat.core.storage.files import read_json
-from rheostat.decision.budget.allocate_power import BudgetPlan, gains, settings
+from rheostat.decision.budget.allocate_power import BudgetPlan, by_weight, gains, settings
 from rheostat.decision.budget.nodes import IDLE, NodeFleet
 from rheostat.decision.budget.sharing_rules import BASELINES
 from rheostat.errors import DataError
@@ -50,8 +50,6 @@ class CapPlan:
 def facts(spent: BudgetPlan, *, baselines: bool = True) -> dict[str, Any]:
     """The plan as plain values, to be written as JSON under the schema `SCHEMA`."""
     fleet, after = spent.fleet, spent.after
-    mean, low, high = spent.gain
-    n = len(fleet)
     price = dict(zip(("value", "low", "high"), spent.price, strict=True))
     plan: dict[str, Any] = {
         "objective": spent.objective.objective,
@@ -62,12 +60,12 @@ def facts(spent: BudgetPlan, *, baselines: bool = True) -> dict[str, Any]:
             "groups": {k: dict(v) for k, v in spent.limits.groups.items()},
         },
         "caps_w": {"before": float(fleet.now_w.sum()), "after": float(after.now_w.sum())},
-        "mean_gain": {"value": mean.mean(), "low": low.mean(), "high": high.mean()},
-        "least_gain": float(mean.min()),
+        "mean_gain": dict(zip(("value", "low", "high"), spent.mean_gain, strict=True)),
+        "least_gain": float(spent.gain[0].min()),
         "watt": {
             "gain_per_w": price,
             "mean_gain_percent_per_kw": {
-                k: None if v is None else 1e5 * v / n for k, v in price.items()
+                k: None if v is None else 1e5 * v / fleet.weight.sum() for k, v in price.items()
             },
         },
         "certificate": {
@@ -78,7 +76,7 @@ def facts(spent: BudgetPlan, *, baselines: bool = True) -> dict[str, Any]:
         },
         "changed": len(spent.changed),
         "donors": [fleet.names[i] for i in spent.donors],
-        "nodes": [_node(spent, after, i) for i in range(n)],
+        "nodes": [_node(spent, after, i) for i in range(len(fleet))],
         "notes": [note.message for note in spent.notes],
     }
     if baselines:
@@ -116,7 +114,7 @@ def baseline_gains(spent: BudgetPlan) -> dict[str, Any]:
     for name, rule in BASELINES.items():
         rows = rule(spent.fleet, total)
         fits = spent.fleet.at(rows).now_w.sum() <= total + 1e-6
-        gain_by_rule[name] = float(gains(spent.fleet, rows)[0].mean()) if fits else None
+        gain_by_rule[name] = by_weight(spent.fleet, gains(spent.fleet, rows)[0]) if fits else None
     return gain_by_rule
 
 

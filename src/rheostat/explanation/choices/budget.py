@@ -83,7 +83,7 @@ def _sentences(facts: Mapping[str, Any]) -> tuple[str, ...]:
     sentences = [
         f"{facts['changed']} of {len(facts['nodes'])} nodes get other caps within "
         f"{format_quantity(total, 'W')}: mean gain in speed {_percent(gain['value'])} (90 % "
-        f"interval {_percent(gain['low'])} to {_percent(gain['high'])}, averaged over nodes).",
+        f"interval {_percent(gain['low'])} to {_percent(gain['high'])}, over nodes by weight).",
         f"Its price: caps of {_w(facts['caps_w']['after'])} together, now "
         f"{_w(facts['caps_w']['before'])}; the node worst off: {_percent(facts['least_gain'])}.",
         f"One more watt buys {100 * watt['value']:.3g} % of one node's worth"

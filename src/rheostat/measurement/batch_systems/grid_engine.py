@@ -5,6 +5,7 @@ Grid Engine counts slots and names the first host alone: how many nodes a job ha
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,16 @@ from rheostat.measurement.batch_systems.cells import count, length_s, moment_s, 
 from rheostat.measurement.batch_systems.job_records import (
     COMPLETED,
     FAILED,
+    TIMEOUT,
     BatchSystem,
     Record,
 )
 from rheostat.measurement.lines import raw_lines
 
 NONE = ("NONE", "undefined", "none", "-/-", "")
+LIMIT = re.compile(r"(?:^|[\s,])h_rt=([\d:]+)")
+OVER_LIMIT, KILLED = 37, (37, 100)
+"""Codes of ``failed``: the master enforced a limit; the same, or the job died by a signal."""
 PARTS = "lines of a job's parts on other hosts are passed over: its first one has the whole job"
 
 
@@ -51,7 +56,9 @@ def _job(record: Record, zone: ZoneInfo) -> dict[str, Any] | None:
         return None
     first = {k: number(str(cells.get(k) or "").split(" ")[0]) for k in ("failed", "exit_status")}
     start, slots = moment_s(cells.get("start_time"), zone), count(cells.get("slots"))
-    known = first["exit_status"] is not None
+    limit = LIMIT.search(str(cells.get("category") or ""))
+    limit_s = length_s(limit[1]) if limit else None
+    ran = length_s(cells.get("ru_wallclock") or cells.get("wallclock") or "")
     task = cells.get("taskid")
     return {
         "job_id": cells["jobnumber"] + f".{task}" * (task is not None), "user": cells.get("owner"),
@@ -59,11 +66,23 @@ def _job(record: Record, zone: ZoneInfo) -> dict[str, Any] | None:
         "app": cells.get("jobname"), "partition": cells.get("qname"),
         "submit_s": moment_s(cells.get("qsub_time"), zone), "start_s": start,
         "end_s": moment_s(cells.get("end_time"), zone) if start is not None else None,
-        "runtime_s": length_s(cells.get("ru_wallclock") or cells.get("wallclock") or "")
-        if start is not None else None,
+        "runtime_s": ran if start is not None else None, "time_limit_s": limit_s,
         "cores": slots, "exit_code": cells.get("exit_status"),
-        "state": (FAILED if any(first.values()) else COMPLETED) if known else None,
+        "state": _ended(first["failed"], first["exit_status"], ran, limit_s),
     }  # fmt: skip
+
+
+def _ended(
+    failed: float | None, status: float | None, ran: float | None, limit_s: float | None
+) -> str | None:
+    """How a job ended: at its time limit if it was killed then, or by a limit and none is named."""
+    if status is None:
+        return None
+    if not failed and not status:
+        return COMPLETED
+    if limit_s is None or ran is None:
+        return TIMEOUT if failed == OVER_LIMIT else FAILED
+    return TIMEOUT if failed in KILLED and ran >= limit_s else FAILED
 
 
 GRID_ENGINE = BatchSystem(

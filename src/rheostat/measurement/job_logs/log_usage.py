@@ -23,7 +23,7 @@ from rheostat.measurement.job_logs.node_sharing import SHARED, node_hours_in_use
 
 COMPLETED = ("COMPLETED", "PARTIAL_COMPLETED")
 UNFINISHED = ("RUNNING", "PENDING", "SUSPENDED", "REQUEUED", "RESIZING", "COMPLETING")
-PIECES = "PARTIAL"
+WAITING = "PENDING"
 SIZES = (("nodes_alloc", "node_h"), ("nodes", "node_h"), ("cores_alloc", "core_h"),
          ("cores", "core_h"))  # fmt: skip
 GROUPS = (("app", ("app",)), ("user", ("user",)), ("partition", ("partition", "queue")))
@@ -41,7 +41,7 @@ class LogUsage:
     Parameters
     ----------
     jobs : int
-        Rows of the log that are jobs.
+        Jobs that have begun, or of which nothing else is known.
     first_s, last_s : float
         First submission and last end, s; NaN where the log has none.  Of the calendar where
         ``calendar`` is true, else since the log's own zero.
@@ -76,6 +76,8 @@ class LogUsage:
         where no job has such a list.
     hours_in_use : float
         Node-hours of the listed nodes during which any job was there; NaN where no job has a list.
+    waiting_jobs : int
+        Jobs that have not begun, which are in no other number.
     """
 
     jobs: int
@@ -99,12 +101,13 @@ class LogUsage:
     part_node_jobs: int
     shared_jobs: int | None
     hours_in_use: float
+    waiting_jobs: int
 
 
 def log_usage(jobs: JobTable) -> LogUsage:
     """What ``jobs`` used, what of it was lost, and by whom.
 
-    Pieces of jobs whose summary row is there too (SWF) are left out.
+    Jobs that have not begun used nothing; they are counted apart.
 
     >>> from rheostat.core.vocabulary import table
     >>> found = log_usage(table({"nodes": [2, 4], "runtime_s": [3600.0, 1800.0],
@@ -114,9 +117,11 @@ def log_usage(jobs: JobTable) -> LogUsage:
     >>> [g["name"] for g in found.groups["app"]]
     ['a', 'b']
     """
+    waiting = np.zeros(len(jobs), dtype=bool)
     if "state" in jobs.columns:
-        whole = ~jobs.frame["state"].cast(pl.String).str.starts_with(PIECES).fill_null(value=False)
-        jobs = jobs.rows(whole.to_numpy())
+        states = jobs.frame["state"].cast(pl.String)
+        waiting = (states == WAITING).fill_null(value=False).to_numpy()
+        jobs = jobs.rows(~waiting)
     energy, source = _energy(jobs)
     hours, unit = _hours(jobs)
     zero = calendar_zero_s(jobs)
@@ -153,6 +158,7 @@ def log_usage(jobs: JobTable) -> LogUsage:
         int((gpu_hours > 0).sum()),
         _part_nodes(jobs),
         *_company(jobs),
+        int(waiting.sum()),
     )
 
 

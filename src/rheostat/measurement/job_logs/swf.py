@@ -21,7 +21,7 @@ import polars as pl
 from rheostat.core.jobs import Column, JobTable, Moment, Note
 from rheostat.core.storage.files import ordinary_file, replace_file
 from rheostat.errors import DataError
-from rheostat.measurement.checks import ROW, as_jobs, note_rows
+from rheostat.measurement.checks import ROW, as_jobs, note_rows, rows_where
 from rheostat.measurement.lines import Records, whole
 
 RAW = ("job_id", "submit_s", "wait_s", "runtime_s", "cores_alloc", "cpu_time_s", "used_kb", "cores",
@@ -30,6 +30,7 @@ RAW = ("job_id", "submit_s", "wait_s", "runtime_s", "cores_alloc", "cpu_time_s",
 NUMBERS = dict.fromkeys(RAW, pl.Float64)
 STATES = {0: "FAILED", 1: "COMPLETED", 2: "PARTIAL", 3: "PARTIAL_COMPLETED", 4: "PARTIAL_FAILED",
           5: "CANCELLED"}  # fmt: skip
+PIECES = (2, 3, 4)
 GAPS = (b"  ", b"\t", b"\r", b" \n", b"\n ", b"\n\n")  # more than one space between two numbers
 BLOCK_B = 2**22
 """Text that is put in order at a time: each byte takes a score of others meanwhile."""
@@ -77,6 +78,8 @@ def read_swf(path: str | Path, *, procs_per_node: int | None = None) -> JobTable
         comments = records.comments
     frame, odd = _whole(frame)
     notes += odd
+    frame, pieces = _without_pieces(frame)
+    notes += pieces
     header = _fields(comments)
     if not len(frame):
         raise DataError(str(path), ["has no line of 18 numbers: not SWF, or only a header", *(
@@ -93,8 +96,6 @@ def read_swf(path: str | Path, *, procs_per_node: int | None = None) -> JobTable
     header_text = "; ".join(f"{k}: {v}" for k, v in header.items())
     notes += [Note(f"header {header_text}")] if header_text else []
     notes += [Note(why)] if why else []
-    if (frame["state"].str.starts_with("PARTIAL")).any():
-        notes.append(Note("PARTIAL rows are pieces of a job whose summary row is there too"))
     return as_jobs(frame, OWN, notes)
 
 
@@ -218,6 +219,17 @@ def _whole(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
             notes.append(note_rows(f"{name} is not a whole number", gone, dropped=True))
             frame = frame.filter(~bad)
     return frame, notes
+
+
+def _without_pieces(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
+    """Jobs alone: the lines of a job's pieces follow its own line, and would run again."""
+    piece = pl.col("status").is_in([float(p) for p in PIECES])
+    jobs = frame.filter(~piece)["job_id"]
+    again = piece & pl.col("job_id").is_in(jobs.implode())
+    kept, notes = rows_where(frame, ~again, "a piece of a job whose own line is there")
+    if alone := kept.filter(piece)[ROW].to_list():
+        notes.append(note_rows("a piece of a job that has no line of its own counts as one", alone))
+    return kept, notes
 
 
 def _waits(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:

@@ -20,7 +20,7 @@ from rheostat.core.storage.file_kinds import describe_file
 from rheostat.core.storage.files import ordinary_file
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError, FileKindError
-from rheostat.measurement.checks import rows_where
+from rheostat.measurement.checks import ROW, rows_where
 from rheostat.measurement.serving.frames import frame_of, not_found
 from rheostat.measurement.serving.prefix_text import prefix_blocks_of
 from rheostat.measurement.serving.recorded_names import WEEK_S, in_seconds, is_recorded
@@ -82,8 +82,11 @@ def read_recorded(path: str | Path, *, columns: Mapping[str, str] | None = None)
         timed &= pl.col(after) >= pl.col(before)
     lengths = pl.all_horizontal((pl.col(c) >= 1) & pl.col(c).is_finite() for c in LENGTHS)
     answered = ~pl.col("failed").fill_null(False) if "failed" in frame.columns else pl.lit(True)
+    frame = frame.with_row_index(ROW)
+    whole, notes = rows_where(frame, answered, "the request failed")
     otherwise = "not answered within a week after it came, or lengths below 1"
-    kept, notes = rows_where(frame, timed & lengths & answered, otherwise)
+    kept, odd = rows_where(whole, timed & lengths, otherwise)
+    notes += odd
     if not len(kept):
         raise DataError(str(path), ["no row was answered after it came"])
     shared = [c for c in SHARED if c in frame.columns]

@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from rheostat.core.storage.files import ordinary_file, parse_json
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
 from rheostat.measurement.checks import rows_where
+from rheostat.measurement.dates import iso_seconds
 from rheostat.measurement.serving.frames import frame_of, not_found
 from rheostat.measurement.serving.prefix_text import text_blocks, text_in_order
 from rheostat.measurement.serving.prompt_text import prompt_text, text_of
@@ -43,7 +43,7 @@ WORD = re.compile(
     r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]|[^\s\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]+"
 )
 """A word, or a character of Thai, Lao, Japanese or Chinese."""
-COUNTED, IN_ORDER = "__counted", "__in_order"
+COUNTED, IN_ORDER, CAME = "__counted", "__in_order", "__came"
 LENGTHS = ("completion_tokens", "output_tokens", "generated_tokens")
 ANSWERS = ("response", "output", "completion", "answer")
 CONVERSATIONS = ("conversations", "conversation")
@@ -132,7 +132,8 @@ def _of_json(path: Path, in_order: bool) -> pl.DataFrame:
     names = ("prompt_tokens", "output_tokens", "submit_s", "cached_tokens")
     texts = {IN_ORDER: pl.String} if in_order else {}
     schema = {"prompt": pl.String, **dict.fromkeys(names, pl.Float64), COUNTED: pl.Boolean, **texts}
-    return pl.DataFrame(rows, schema=schema)
+    frame = pl.DataFrame(rows, schema={**schema, CAME: pl.String})
+    return frame.with_columns(pl.coalesce("submit_s", iso_seconds(pl.col(CAME)))).drop(CAME)
 
 
 def _objects(path: Path) -> list[Any]:
@@ -158,6 +159,7 @@ def _row(given: Any, in_order: bool) -> dict[str, Any]:
     if not isinstance(given, dict):
         return {}
     given = _answered(_opened(given))
+    came = given.get("submit_s", given.get("created", given.get("timestamp")))
     usage = given["usage"] if isinstance(given.get("usage"), dict) else {}
     length, counted = _length(given, usage)
     asked = given.get("prompt_tokens", usage.get("prompt_tokens", usage.get("input_tokens")))
@@ -166,7 +168,8 @@ def _row(given: Any, in_order: bool) -> dict[str, Any]:
         "prompt_tokens": _number(asked),
         "output_tokens": length,
         COUNTED: counted,
-        "submit_s": _moment(given.get("submit_s", given.get("created", given.get("timestamp")))),
+        "submit_s": _number(came),
+        CAME: came if isinstance(came, str) else None,
         "cached_tokens": _number(given.get("cached_tokens", _cached(usage))),
         **({IN_ORDER: text_in_order(given)} if in_order else {}),
     }
@@ -213,17 +216,6 @@ def _turn(turn: Mapping[str, Any]) -> dict[str, Any]:
 def _number(value: Any) -> float | None:
     good = isinstance(value, (int, float)) and not isinstance(value, bool)
     return float(value) if good else None
-
-
-def _moment(value: Any) -> float | None:
-    """Seconds, also of a time as ISO 8601; without a zone it is taken as UTC."""
-    if not isinstance(value, str):
-        return _number(value)
-    try:
-        when = datetime.fromisoformat(value.strip())
-    except ValueError:
-        return None
-    return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
 
 
 def _length(given: Mapping[str, Any], usage: Mapping[str, Any]) -> tuple[float | None, bool]:

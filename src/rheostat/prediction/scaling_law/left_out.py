@@ -12,12 +12,16 @@ z : (m, 2) error over its standard deviation (runtime, power)
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
-from rheostat.prediction.scaling_law.coordinates import Array
+from rheostat.prediction.scaling_law.coordinates import Array, spread_out
 
+Index = NDArray[np.int64]
+Left = list[tuple[int, Index]]
 FEWEST = 4
 """Settings that an application needs for one to be forecast from the others."""
 BELIEVED = 0.5
@@ -25,6 +29,8 @@ BELIEVED = 0.5
 NEAR = 0.5
 """Distance, of a range of 2, at which an error says a third as much."""
 UPPER = 0.95
+SAME = 1e-9
+"""Difference up to which two coordinates are one value."""
 
 
 def inner(units: Array) -> NDArray[np.int64]:
@@ -33,15 +39,61 @@ def inner(units: Array) -> NDArray[np.int64]:
     >>> inner(np.array([[-1.0], [0.0], [0.5], [1.0]]))
     array([1, 2])
     """
-    every = np.arange(len(units))
-    if len(units) < FEWEST:
-        return every[:0]
-    others = [np.delete(units, i, axis=0) for i in every]
-    inside = [
-        bool(((u >= o.min(axis=0)) & (u <= o.max(axis=0))).all())
-        for u, o in zip(units, others, strict=True)
-    ]
-    return np.asarray(every[np.array(inside, dtype=bool)])
+    apart = np.eye(len(units), dtype=bool)
+    return np.array([i for i, _ in _within(units, apart, np.arange(len(units)))], np.int64)
+
+
+def left_out(asked: Array, units: Array, most: int) -> Iterator[tuple[Index, Left]]:
+    """Rows of ``asked`` that were not measured, with the settings to be left out for them.
+
+    Where no run has a setting's value of some coordinate, whoever shares the left one's value there
+    is left out with it: beside runs at the same value an error would say too little.
+
+    Parameters
+    ----------
+    asked : array (n, D)
+        Coordinates of distinct settings.
+    units : array (a, D)
+        Coordinates of those that were measured.
+    most : int
+        Settings to be left out at most.
+
+    Yields
+    ------
+    tuple
+        Rows of ``asked``, and for each setting to be left out the settings that remain.
+
+    Examples
+    --------
+    >>> grid = np.array([[x, y] for x in (0.0, 1.0, 2.0) for y in (0.0, 1.0, 2.0)])
+    >>> for rows, left in left_out(np.array([[1.0, 0.5], [0.0, 0.0]]), grid, 9):
+    ...     print(rows, [(at, len(rest)) for at, rest in left])
+    [0] [(1, 6), (4, 6), (7, 6)]
+    """
+    same = np.abs(asked[:, None] - units[None]) < SAME
+    new = ~np.asarray(same.any(axis=1))
+    measured = np.asarray(same.all(axis=2)).any(axis=1)
+    alike = np.abs(units[:, None] - units[None]) < SAME
+    tried = spread_out(units, most)
+    for axes in np.unique(new[~measured], axis=0):
+        rows = np.flatnonzero(np.asarray((new == axes).all(axis=1)) & ~measured)
+        alone = np.asarray(alike.all(axis=2))
+        line = np.asarray(alike[:, :, axes].any(axis=2))
+        together = _within(units, alone | line, tried)
+        yield rows, together or _within(units, alone, tried)
+
+
+def _within(units: Array, apart: NDArray[np.bool_], tried: Index) -> Left:
+    """Of ``tried``, settings within the range of those not left out with them, and these."""
+    kept = []
+    for i in tried:
+        rest = np.flatnonzero(~apart[i])
+        others = units[rest]
+        if len(rest) < FEWEST - 1:
+            continue
+        if ((units[i] >= others.min(axis=0)) & (units[i] <= others.max(axis=0))).all():
+            kept.append((int(i), rest))
+    return kept
 
 
 def widening(asked: Array, left: Array, scores: Array) -> Array:

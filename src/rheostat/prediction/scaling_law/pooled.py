@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from rheostat.prediction.scaling_law import hyper
@@ -45,6 +46,10 @@ class PooledRuns:
     units: Array
     logs: Array
     counts: Array
+
+    def at(self, settings: NDArray[np.int64]) -> PooledRuns:
+        """Its runs at some of the settings."""
+        return PooledRuns(self.units[settings], self.logs[:, settings], self.counts[settings])
 
 
 @dataclass(frozen=True)

@@ -28,14 +28,16 @@ from rheostat.prediction.features.model_columns import is_category, learnable
 from rheostat.prediction.saved_models.from_file import blames_its_file
 from rheostat.prediction.scaling_law import jump
 from rheostat.prediction.scaling_law.coordinates import Array, Basis, Scale, spread_out
-from rheostat.prediction.scaling_law.left_out import inner, widening
+from rheostat.prediction.scaling_law.left_out import left_out, widening
 from rheostat.prediction.scaling_law.pooled import Pooled, PooledRuns, fit_pooled
 
 TARGETS = ("runtime_s", "power_w")
 TRAINING_APPLICATIONS = 48
 """Applications, those with the most settings first, that form the population."""
-OWN = 16
-"""Distinct settings of one application that are looked at."""
+OWN = 64
+"""Distinct settings of one application that its forecasts know."""
+TEACHING = 16
+"""Distinct settings of one application that teach the law, and that are left out in turn."""
 LANDMARKS, LENGTH, BEYOND = 24, 0.5, 1.15
 DECIMALS = 9
 
@@ -128,11 +130,9 @@ class LawGP:
         self.runs_, self.own_context_ = {}, {}
         for (key,), group in settings.group_by("key", maintain_order=True):
             units = self.scale_.unit(group.select(knobs).to_numpy())
-            at = spread_out(units, OWN)
             logs = group.select("t", "p").to_numpy().T
-            self.runs_[str(key)] = PooledRuns(
-                units[at], logs[:, at], group["n"].to_numpy()[at] * 1.0
-            )
+            every = PooledRuns(units, logs, group["n"].to_numpy() * 1.0)
+            self.runs_[str(key)] = every.at(spread_out(units, OWN))
             self.own_context_[str(key)] = group.select(contexts).mean().to_numpy().ravel()
         self._teach()
 
@@ -148,7 +148,7 @@ class LawGP:
         context = [self.own_context_[k] for k in self.training_keys_]
         return fit_pooled(
             basis,
-            [runs[k] for k in self.training_keys_],
+            [_thinned(runs[k]) for k in self.training_keys_],
             np.array(context).reshape(len(context), -1),
             repeats=self.repeats_,
             draws=self.n_draws,
@@ -236,21 +236,16 @@ class LawGP:
         if key is None:
             return wider
         runs = self.runs_[key]
-        measured = {tuple(u) for u in np.round(runs.units, DECIMALS)}
-        between = [i for i, u in enumerate(distinct) if tuple(u) not in measured]
-        if between:
-            left = inner(runs.units)
-            scores = [self._score(key, context, int(i)) for i in left]
-            wider[between] = widening(
-                distinct[between], runs.units[left], np.array(scores).reshape(-1, 2)
-            )
+        for rows, left in left_out(distinct, runs.units, TEACHING):
+            scores = [self._score(key, context, i, rest) for i, rest in left]
+            at = [i for i, _ in left]
+            wider[rows] = widening(distinct[rows], runs.units[at], np.array(scores).reshape(-1, 2))
         return wider
 
-    def _score(self, key: str, context: Array, left: int) -> Array:
-        """Error (2,) of one setting, forecast from the others, over its standard deviation."""
+    def _score(self, key: str, context: Array, left: int, others: NDArray[np.int64]) -> Array:
+        """Error (2,) of one setting, forecast from ``others``, over its standard deviation."""
         runs = self.runs_[key]
-        kept = np.arange(len(runs.counts)) != left
-        rest = PooledRuns(runs.units[kept], runs.logs[:, kept], runs.counts[kept])
+        rest = runs.at(others)
         alone = self.training_keys_ == [key]
         pooled = self._population({key: rest}) if alone else self.pooled_
         w, rough = pooled.weights(rest, self._prior(pooled, key, context))
@@ -298,6 +293,11 @@ class LawGP:
         distinct, back = np.unique(np.round(units, DECIMALS), axis=0, return_inverse=True)
         near = (np.abs(distinct[:, None] - self.units_[None]) <= 1 / 3).all(axis=2)
         return np.asarray((near @ self.counts_).astype(float)[back.ravel()])
+
+
+def _thinned(runs: PooledRuns) -> PooledRuns:
+    """Settings that teach the law; all of few."""
+    return runs.at(spread_out(runs.units, TEACHING))
 
 
 def _key(frame: pl.DataFrame, by: Sequence[str]) -> pl.Series:

@@ -170,8 +170,12 @@ def next_settings(
     inputs.tell_unlike(own, space)
     listener.notes(asker.notes)
     asked = asker.ask(count)
+    best = best_so_far(asker, *rules)
     if not len(asked):
-        raise DataError("next", [f"all {known} settings of --knob are measured: nothing is left"])
+        said = " ".join(best_words(best))
+        raise DataError(
+            "next", [f"all {known} settings of --knob are measured: nothing is left. {said}"]
+        )
     settings = asked.select(asker.space.names).frame.rows(named=True)
     return NextAnswer(
         settings=tuple(settings),
@@ -179,7 +183,7 @@ def next_settings(
         expected=_expected(asker, settings) if known else {},
         measured=known,
         method=type(asker).__name__,
-        best=best_so_far(asker, *rules),
+        best=best,
     )
 
 

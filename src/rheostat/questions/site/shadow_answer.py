@@ -26,6 +26,8 @@ NO_TRIAL = (
     "(rheostat site install --mode trial), and what a model computes is no evidence."
 )
 ADDED_UP = "Intervals add up the ends of the jobs' 90 % intervals: they hold if all err alike."
+NAMED = 5
+"""Kinds of jobs that a sentence names."""
 NOISY = "Of kinds of few jobs some look worse by chance alone: the sum over them is an upper bound."
 
 
@@ -159,7 +161,17 @@ class SiteShadowAnswer(Answer):
             f"Advice took more than the request in {regret['kinds_worse']} of {len(self.kinds)} "
             f"kinds of job, {regret['kinds_surely_worse']} of them beyond chance: {cost} at most."
         )
+        worse = self.kinds.filter(pl.col("change_low") > 0)
+        if len(worse):
+            named = [_kind_words(k) for k in worse.head(NAMED).iter_rows(named=True)]
+            more = f" and {len(worse) - NAMED} more" if len(worse) > NAMED else ""
+            said.append(f"Beyond chance advice is bad for {', '.join(named)}{more}.")
         return tuple(said)
+
+
+def _kind_words(kind: Mapping[str, Any]) -> str:
+    ends = change((kind["change"], kind["change_low"], kind["change_high"]))
+    return f"{kind['app']} where {kind['nodes_requested']} nodes are asked for ({ends})"
 
 
 def _trial_words(t: TrialOutcome) -> str:

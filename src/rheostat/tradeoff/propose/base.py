@@ -18,11 +18,13 @@ import numpy as np
 from rheostat._threads import one_thread
 from rheostat.core.front import Front, Objective
 from rheostat.core.jobs import JobTable, Note
-from rheostat.core.outcome import Outcome
+from rheostat.core.outcome import Array, Outcome
 from rheostat.core.space import Knob, Setting, Space
 from rheostat.errors import DataError
 from rheostat.tradeoff.limits import Limit
+from rheostat.tradeoff.propose.failures import failing
 from rheostat.tradeoff.propose.observations import Key, Observations, keys
+from rheostat.tradeoff.propose.past_applications import coordinates
 
 LISTED = 50_000  # a finite space of at most this many settings is listed, a larger one sampled
 
@@ -140,6 +142,16 @@ class Searcher(ABC):
     def measured(self, setting: Setting) -> bool:
         """Whether the setting has results."""
         return self.key(setting) in self._observed
+
+    def failing(self, settings: Sequence[Setting]) -> Array:
+        """Probability that each setting fails, (n,), after those that were told as failed."""
+        ran = self.front
+        failed = np.asarray(~np.isfinite(ran.values).all(axis=1))
+        if not failed.any():
+            return np.zeros(len(settings))
+        rows = ran.alternatives.select(self.space.names).frame.rows(named=True)
+        units = coordinates(self.space, [*settings, *rows])
+        return failing(units[: len(settings)], units[len(settings) :], failed)
 
     def key(self, setting: Setting) -> Key:
         """The setting's values, hashable."""

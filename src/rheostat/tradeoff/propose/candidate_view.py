@@ -20,6 +20,7 @@ from rheostat.core.outcome import Array
 from rheostat.errors import DataError
 from rheostat.tradeoff.limits import Limit
 from rheostat.tradeoff.propose.acquisition import infer_reference, project_out
+from rheostat.tradeoff.propose.failures import fails
 
 
 @dataclass(frozen=True)
@@ -82,10 +83,14 @@ def look(
     observed: Front,
     *,
     limits: Sequence[Limit] = (),
+    failing: Array | None = None,
     reference: Sequence[float] | None = None,
     log: bool | None = None,
 ) -> CandidateView:
-    """A view of the predicted ``front`` of (candidates, fixed, baseline) and of ``observed``."""
+    """A view of the predicted ``front`` of (candidates, fixed, baseline) and of ``observed``.
+
+    ``failing`` is the probability that each row of ``front`` gives no result.
+    """
     first, second = len(parts[0]), len(parts[0]) + len(parts[1])
     signs = np.array([_sign(o) for o in front.objectives])
     draws = signs * _stacked(front)
@@ -99,13 +104,16 @@ def look(
     meets = told_there.copy()
     for limit in limits if len(observed) else ():
         meets &= limit.excess(observed) <= 0
+    feasible = _feasible(front, limits, y)
+    if failing is not None:
+        feasible &= ~fails(failing, len(y))
     seen = np.concatenate([known[told_there], y.mean(axis=0)])
     return CandidateView(
         settings=tuple(s for part in parts for s in part),
         candidates=first,
         front=front,
         y=y,
-        feasible=_feasible(front, limits, y),
+        feasible=feasible,
         observed=known[told_there],
         known=known[meets],
         reference=_reference(reference, signs, on_log) if reference else infer_reference(seen),

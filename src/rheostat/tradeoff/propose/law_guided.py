@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rheostat._optional import require
+from rheostat.core.dominance import Mask
 from rheostat.core.front import Objective
 from rheostat.core.jobs import JobTable, Note
 from rheostat.core.outcome import Array, Outcome
@@ -30,6 +31,7 @@ from rheostat.prediction.scaling_law.structures import role_of
 from rheostat.tradeoff.limits import Limit
 from rheostat.tradeoff.propose.base import Searcher
 from rheostat.tradeoff.propose.candidates import promising
+from rheostat.tradeoff.propose.failures import fails
 from rheostat.tradeoff.propose.lookahead import (
     REFERENCE,
     least_regret,
@@ -127,7 +129,8 @@ class LawGuided(Searcher):
         left = HORIZON if self.budget is None else self.budget - every
         count = min(max(n, left), max(n, HORIZON))
         y = scaled(np.stack([logs[o.name] for o in self.objectives], axis=2))
-        chosen = plan(self._limited(y, logs), taken, count)
+        likely = self.failing([settings[i] for i in at])
+        chosen = plan(self._limited(y, logs, fails(likely, len(y))), taken, count)
         again = self._repeat(settings, at, logs) if chosen else []
         return [settings[at[i]] for i in (*again, *chosen)][:n]
 
@@ -200,14 +203,14 @@ class LawGuided(Searcher):
         best = least_regret(logs[objective], logs[limit.quantity], float(np.log(limit.most)))
         return dict(settings[int(at[best])])
 
-    def _limited(self, y: Array, logs: Mapping[str, Array]) -> Array:
-        """Settings that miss a limit lie at the reference, draw by draw, where any meets them all.
+    def _limited(self, y: Array, logs: Mapping[str, Array], failed: Mask) -> Array:
+        """Settings that fail or miss a limit lie at the reference, draw by draw, where any do not.
 
         What remains is scaled anew, so that the plan looks at the feasible part of the front.
         """
-        missed = np.zeros(y.shape[:2], dtype=bool)
+        missed = failed
         for limit in self.limits:
-            missed |= logs[limit.quantity] > np.log(limit.most)
+            missed = missed | (logs[limit.quantity] > np.log(limit.most))
         steered = missed.any(axis=1) & ~missed.all(axis=1)
         for draw in np.flatnonzero(steered):
             feasible = ~missed[draw]

@@ -147,12 +147,14 @@ class Modelled(Searcher):
         """What the fitted model says about the candidates, ``fixed`` being as good as known."""
         observed = self.front.alternatives.select(self.space.names).frame.rows(named=True)
         parts = (candidates, fixed, observed if self.rereads else [])
-        rows = self.space.alternatives(self.job, [s for part in parts for s in part])
+        settings = [s for part in parts for s in part]
+        rows = self.space.alternatives(self.job, settings)
         return look(
             parts,
             Front(rows, self.model.predict(rows), self.objectives),
             self.front,
             limits=self.limits,
+            failing=self.failing(settings),
             reference=self.reference,
             log=self.log,
         )

@@ -12,6 +12,7 @@ from rheostat.core.jobs import JobTable
 from rheostat.core.space import Setting, Space
 from rheostat.core.vocabulary import VOCABULARY
 from rheostat.prediction.scaling_law import Job
+from rheostat.prediction.scaling_law.coordinates import Array, Scale
 
 FEWEST = 3
 """Settings that an application of the past must have been run at to teach a curve."""
@@ -29,6 +30,19 @@ def coded(setting: Setting, names: Mapping[str, Sequence[Any]]) -> list[float]:
     [2.0, 1.0]
     """
     return [float(names[k].index(v) if k in names else v) for k, v in setting.items()]
+
+
+def coordinates(space: Space, settings: Sequence[Setting]) -> Array:
+    """Settings (n, D) in [-1, 1] as the laws have them: by logarithm where a knob is positive.
+
+    >>> from rheostat import Knob
+    >>> coordinates(Space.of(Knob("nodes", [1, 4, 16])), [{"nodes": n} for n in (1, 4, 16)]).ravel()
+    array([-1.,  0.,  1.])
+    """
+    names = levels(space)
+    named = [i for i, k in enumerate(space.names) if k in names]
+    points = np.array([coded({k: s[k] for k in space.names}, names) for s in settings])
+    return Scale.of(points, named).unit(points)
 
 
 def with_power(jobs: JobTable) -> JobTable:
