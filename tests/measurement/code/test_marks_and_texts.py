@@ -126,6 +126,15 @@ def test_a_comparison_asks_one_of_three_and_a_constant_stands_last(row, wanted):
     assert all(c.targets is None for c in made.comparisons)
 
 
+def test_a_label_named_like_an_instruction_is_none():
+    rows = ["  invoke void @f()", "          to label %invoke.cont unwind label %lpad, !dbg !5", "",
+            "invoke.cont:", "  ret i32 0", "lpad:", "  unreachable"]  # fmt: skip
+    made = marked(function("entry:", *rows), {"a.c": ""})
+    assert made.text.count("store i8 1") == 3
+    before = made.text[: made.text.index("invoke.cont:")].splitlines()
+    assert before[-2].strip() == rows[1].strip()
+
+
 def test_whether_a_text_ends_is_no_comparison():
     rows = ["  %tobool = icmp ne i8 %x, 0, !dbg !5", "  %tobool1 = icmp ne i32 %conv, 0, !dbg !5",
             "  %tobool2 = icmp ne i32 %x, 0, !dbg !5", "  %cmp = icmp ne i8 %x, 0, !dbg !5",
@@ -277,7 +286,8 @@ def test_what_comes_out_one_way_in_the_original_too_is_taken_off_once_each():
 @pytest.mark.parametrize(("row", "constant", "open_"), [
     ("x = a < b ? a : b;", "", False), ("x = a > b ? b : a;", "", False),
     ("if (a < b) a = b;", "", False), ("if (a[i] == m && i < k) k = i;", "", False),
-    ("if (a < b) c = b;", "", True), ("if (a < b) a = b;", "7", True),
+    ("x = a < b ? a : b - 1;", "", True), ("if (a < b) c = b;", "", True),
+    ("if (a < b) a = b;", "7", True),
 ])  # fmt: skip
 def test_the_lesser_of_two_may_always_be_the_same_one(row, constant, open_):
     left = Left([(compared(0, "lt", constant, line=1), True)])

@@ -184,6 +184,17 @@ def test_many_inputs_are_small_where_a_run_is_long_and_none_where_that_is(
         assert none.many == ()
 
 
+def test_where_each_start_loads_a_compiler_one_run_and_few_inputs_have_to_do(tools, box, tmp_path):
+    ranges = ProgramInputs({k: InputRange(1, 99) for k in "nm"}, ("{n}", "{m}"))
+    for language, near, runs in (("serial", 12, 2), ("opencl", 4, 1)):
+        made = reference(box, tmp_path)
+        made.original = replace(made.original, language=language, inputs=ranges)
+        box.log.clear()
+        assert len(made.around([7, 20, 50])) == near
+        made._try(given(9).given, least=1)
+        assert len([a for a in box.log if a.what.startswith("run")]) == (near + 1) * runs
+
+
 def test_each_corner_of_the_sizes_has_twelve_seeds_where_a_run_is_quick(
     tools, box, tmp_path, monkeypatch
 ):

@@ -21,7 +21,7 @@ COMPARED = re.compile(
 DEFINED = re.compile(r'define (?P<how>.*?)@(?P<name>[-\w.$]+|"[^"]*")\(')
 LABEL = re.compile(r'([-\w.$]+|"[^"]*"):')
 LAST = re.compile(
-    rf"\s*(?:br|ret|switch|unreachable|resume|indirectbr|(?:{NAME} = )?(?:invoke|callbr))\b"
+    rf"\s+(?:br|ret|switch|unreachable|resume|indirectbr|(?:{NAME} = )?(?:invoke|callbr))\b"
 )
 BRANCH = re.compile(rf"\s*br i1 ({NAME}), label %(\S+), label %([^\s,]+)")
 SWITCH = re.compile(rf"\s*switch (?P<type>\S+) (?P<value>{NAME}), label %(?P<other>\S+) \[")
@@ -46,7 +46,8 @@ MIRRORED = {"lt": "gt", "gt": "lt", "eq": "eq"}
 CONSTANT = re.compile(r"-?\d[\w.+-]*|true|false|null")
 VALUE = r"[\w.\[\]]+(?:->[\w.\[\]]+)*"
 LESSER = re.compile(
-    rf"(?P<a>{VALUE})\s*[<>]=?\s*(?P<b>{VALUE})\s*(?:\?\s*(?:(?P=a)\s*:\s*(?P=b)|(?P=b)\s*:\s*(?P=a))|"
+    rf"(?P<a>{VALUE})\s*[<>]=?\s*(?P<b>{VALUE})\s*(?:\?\s*"
+    r"(?:(?P=a)\s*:\s*(?P=b)|(?P=b)\s*:\s*(?P=a))(?!\s*[-+*/%&|\w.(\[])|"
     r"\)\s*(?:(?P=a)\s*=\s*(?P=b)|(?P=b)\s*=\s*(?P=a))\s*;)"
 )
 """The lesser or greater of two values."""

@@ -44,6 +44,10 @@ METERED_S = 2.0
 """Meters need a window; runs are repeated for at least so long."""
 MOST_RUNS = 50
 
+OF_ONE_THREAD = (
+    "one thread's instructions, a wide one as a narrow one: on more threads energy is time by power"
+)
+
 
 def work(case: Case) -> Evidence:
     """Instructions of the candidate as a share of the original's, both without optimisation tricks.
@@ -194,7 +198,7 @@ def energy(case: Case) -> Evidence:
     numbers = {"kind": "modelled", "energy_ratio": theirs / ours, "energy_j": theirs,
                "original_energy_j": ours}  # fmt: skip
     said = (f"modelled from counts at {expected.given.words}: {theirs / ours:.3g} times the "
-            "original's energy")  # fmt: skip
+            f"original's energy; {OF_ONE_THREAD}")  # fmt: skip
     return case.passed("energy", said, **numbers)
 
 
