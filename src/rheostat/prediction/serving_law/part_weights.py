@@ -40,7 +40,7 @@ them it is 1.04 to 1.29, and then holds 74 to 99 % of that one."""
 FOLDS, LEVEL, Z = 5, 0.9, 1.6449
 SHARES = (np.arange(20) + 0.5) / 20
 LAW_FIRST = 3.0
-"""Power of 1 - share in its prior; from 2 to 6 choices and errors on six sources differ by chance."""
+"""Power of 1 - share in its prior: from 3 to 5, choices on six sources differ by chance."""
 
 
 @dataclass(frozen=True)

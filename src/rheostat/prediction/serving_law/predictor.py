@@ -108,7 +108,8 @@ class ServingLaw:
         kept, logs = _few(kept, logs)
         self.seen_ = Configurations.of(kept)
         self.observed_ = np.flatnonzero(np.isfinite(logs.T.ravel()))
-        self.factor_, self.weights_ = None, np.zeros(len(QUANTITIES) * len(kept))
+        self.factor_: tuple[Array, bool] | None = None
+        self.weights_ = np.zeros(len(QUANTITIES) * len(kept))
         self.pull_ = np.zeros((len(kept), len(NAMES)))
         self.slopes_ = jacobian(self._medians(self.seen_), self.seen_)
         if len(kept):
