@@ -124,6 +124,10 @@ def of_frame(
         advice += f"{missing[0]}==VALUE; it has {', '.join(theirs)}"
         said = f"no table of serving runs: {', '.join(missing)} missing ({advice[:400]})"
         problems.insert(0, said)
+        if "energy_per_token_j" in missing:
+            problems.append("energy_per_token_j follows from power_w and tokens_per_s, too: "
+                            "--column power_w=THEIRS --column tokens_per_s=THEIRS")  # fmt: skip
+        problems += [n.message for n in noted if n.message.startswith("left as text")]
     if problems:
         raise DataError(name, problems)
     energy = pl.col("energy_per_token_j")
