@@ -8,12 +8,13 @@ from rheostat.core.jobs import Note
 from rheostat.measurement.serving.derived_times import number
 
 SPLITS = ("tp", "pp", "dp")
-COUNT = r"^\s*(\d{1,4})\s*[xX×*]\s*(\S.*)$"
+COUNT = r"^\s*(\d{1,4})\s*[xX\u00d7*]\s*(\S.*)$"
 
 
 def with_gpus(frame: pl.DataFrame, notes: list[Note]) -> pl.DataFrame:
-    """The frame with ``gpus``: where not stated, those of its nodes, of what its type of GPU says
-    (``8x H100``), or what its splits need, and said so.
+    """The frame with ``gpus``: where not stated, of what else is there, and said so.
+
+    These are the GPUs of its nodes, a number at their type (``8x H100``), or what its splits need.
 
     >>> with_gpus(pl.DataFrame({"tp": [4], "pp": [2]}), [])["gpus"].to_list()
     [8.0]

@@ -140,7 +140,9 @@ def of_frame(
     batch = pl.col("batch_cap").is_not_null()
     kept, silent = rows_where(kept, batch, "no batch is stated, nor throughput and time")
     kept, more = _of_this_world(kept)
-    return table(kept.drop(ROW, strict=False), COLUMNS, [*noted, *derived, *notes, *silent, *more])
+    # GPUs are counted over all nodes, so that nobody later counts them by node
+    kept = kept.drop(ROW, "nodes", "gpus_per_node", strict=False)
+    return table(kept, COLUMNS, [*noted, *derived, *notes, *silent, *more])
 
 
 def _in_our_units(
