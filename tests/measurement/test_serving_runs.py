@@ -52,7 +52,9 @@ def test_mapped_columns_are_named_where_they_are_missing_and_rows_counted(tmp_pa
     advice = ("(name a column: --column {0}=THEIRS, or a value of all rows: --column {0}==VALUE; "
               "it has {1})").format  # fmt: skip
     refused(lambda: read_serving(file), "no table of serving runs: energy_per_token_j missing "
-            + advice("energy_per_token_j", "gpu_model, batch_cap, e, note"))  # fmt: skip
+            + advice("energy_per_token_j", "gpu_model, batch_cap, e, note"),
+            "energy_per_token_j follows from power_w and tokens_per_s, too: "
+            "--column power_w=THEIRS --column tokens_per_s=THEIRS")  # fmt: skip
     said = "power_w: W of one GPU or of the deployment? state it: --unit power=W/gpu or "
     refused(lambda: read_serving(file, columns={"power": "e"}), said + "--unit power=W/deployment")
     silent = written(tmp_path / "u.csv", "batch_cap,power\n1,1\n")
@@ -61,6 +63,23 @@ def test_mapped_columns_are_named_where_they_are_missing_and_rows_counted(tmp_pa
             said + "--unit power=W/deployment")  # fmt: skip
     few = written(tmp_path / "v.csv", "gpu_model,batch_cap,energy_per_token_j\nH,1,0.5\n")
     assert read_serving(few).notes == ()
+
+
+def test_units_of_both_names_count_and_parts_of_a_deployment_make_the_whole(tmp_path):
+    """A heading in ms mapped to a name in ms is scaled once; nodes make GPUs and their watts."""
+    each = "model,GPU,nodes,gpus_per_node,conc,z (ms),tok/s,avg_node_power_w\n"
+    file = written(tmp_path / "n.csv", each + "m-8b,H100,2,8,64,20,3200,4000\n")
+    jobs = read_serving(file, columns={"itl_ms": "z (ms)"})
+    assert jobs.frame.select("gpus", "itl_s", "power_w", "energy_per_token_j").row(0) == (
+        pytest.approx((16.0, 0.02, 8000.0, 2.5)))  # fmt: skip
+    hand = written(tmp_path / "h.csv", "model,hardware,bs,itl_ms,J/token\nm-8b,4 x L40S,8,9,1\n")
+    assert read_serving(hand).frame.select("gpu_model", "gpus").row(0) == ("L40S", 4.0)
+    heads = "model,GPUs,GPU,conc,Per GPU Output Throughput (tps/gpu),power (W) per gpu,"
+    file = written(tmp_path / "t.csv", heads + "total_input_tokens,total_output_tokens,completed\n"
+                   "m-8b,2,H100,8,100,300,90,30,3\n")  # fmt: skip
+    jobs = read_serving(file, units={"power": "W/gpu"})
+    made = jobs.frame.select("tokens_per_s", "energy_per_token_j", "prompt_tokens", "output_tokens")
+    assert made.row(0) == (200.0, 3.0, 30.0, 10.0)
 
 
 @pytest.mark.parametrize(("source", "value"), [

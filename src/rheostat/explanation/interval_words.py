@@ -41,11 +41,8 @@ def interval_words(law: ServingLaw) -> list[str]:
 
 
 def _parts(share: float) -> str:
-    """Which part answers, where it is not the law alone."""
-    if share == 0:
-        return ""
-    who = "the learned part answers" if share == 1 else "half of the answer is the learned part's"
-    return f" ({who}: it was nearer to groups left out)"
+    """How much of the answer is not the law's."""
+    return f" (of the answer {100 * share:.0f} % is the learned part's)" if share >= 0.005 else ""
 
 
 def new_model_words(law: ServingLaw, app: str) -> str:

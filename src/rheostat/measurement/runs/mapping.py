@@ -108,8 +108,8 @@ def load_mapping(path: str | Path) -> Mapped:
 
 
 def _scale(ours: str, theirs: tuple[str, ...]) -> float:
-    """The scale that the unit in their names asks for, 1 where there is none."""
-    _, ours_suffix, _, _ = split_unit(ours)
+    """The scale that the units in both names ask for, 1 where theirs say none."""
+    _, ours_suffix, _, own = split_unit(ours)
     units = [split_unit(t, timed=ours_suffix == "_s") for t in theirs]
     for t in (t for t in theirs if ours_suffix in ("_w", "_j") and either_prefix(t)):
         said = f"{ours}: {either_prefix(t)} of {t} may be milli or mega: state a scale"
@@ -118,4 +118,4 @@ def _scale(ours: str, theirs: tuple[str, ...]) -> float:
     if len(scales) > 1:
         problem = f"{ours}: expected columns of one unit in a sum, got {', '.join(theirs)}"
         raise DataError("mapping", [f"{problem}: convert one of them, or state a scale"])
-    return scales.pop() if scales else 1.0
+    return scales.pop() / own if scales else 1.0

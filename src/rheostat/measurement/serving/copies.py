@@ -8,23 +8,46 @@ from rheostat.core.jobs import Note
 from rheostat.measurement.serving.derived_times import number
 
 SPLITS = ("tp", "pp", "dp")
+COUNT = r"^\s*(\d{1,4})\s*[xX\u00d7*]\s*(\S.*)$"
 
 
 def with_gpus(frame: pl.DataFrame, notes: list[Note]) -> pl.DataFrame:
-    """The frame with ``gpus``: where not stated, what its splits need, and said so.
+    """The frame with ``gpus``: where not stated, of what else is there, and said so.
+
+    These are the GPUs of its nodes, a number at their type (``8x H100``), or what its splits need.
 
     >>> with_gpus(pl.DataFrame({"tp": [4], "pp": [2]}), [])["gpus"].to_list()
     [8.0]
+    >>> with_gpus(pl.DataFrame({"gpu_model": ["8x H100", "L4"]}), []).rows()
+    [('H100', 8.0), ('L4', 1.0)]
     """
-    splits = [s for s in SPLITS if s in frame.columns]
-    if "gpus" in frame.columns or "tp" not in splits:
+    frame, counted = _counted(frame)
+    if "gpus" in frame.columns:
         return frame
-    product = pl.lit(1.0)
-    for split in splits:
-        product = product * number(split).fill_null(1.0)
-    said = f"the number of GPUs is not stated: taken to be {' x '.join(splits)}"
-    notes.append(Note(said))
-    return frame.with_columns(gpus=product)
+    if {"nodes", "gpus_per_node"} <= set(frame.columns):
+        product, words = number("nodes") * number("gpus_per_node"), "nodes x gpus_per_node"
+    elif counted:
+        product, words = number("_counted").fill_null(1.0), "what stands before the type of GPU"
+    elif "tp" in frame.columns:
+        splits = [s for s in SPLITS if s in frame.columns]
+        product, words = pl.lit(1.0), " x ".join(splits)
+        for split in splits:
+            product = product * number(split).fill_null(1.0)
+    else:
+        return frame
+    notes.append(Note(f"the number of GPUs is not stated: taken to be {words}"))
+    return frame.with_columns(gpus=product).drop("_counted", strict=False)
+
+
+def _counted(frame: pl.DataFrame) -> tuple[pl.DataFrame, bool]:
+    """Types of GPU without the number before them, which stands apart where there is one."""
+    if "gpu_model" not in frame.columns or "gpus" in frame.columns:
+        return frame, False
+    parts = frame["gpu_model"].cast(pl.String).str.extract_groups(COUNT).struct
+    if parts.field("1").is_null().all():
+        return frame, False
+    named = pl.coalesce(parts.field("2"), frame["gpu_model"].cast(pl.String), eager=True)
+    return frame.with_columns(gpu_model=named, _counted=parts.field("1").cast(pl.Float64)), True
 
 
 def of_all_copies(

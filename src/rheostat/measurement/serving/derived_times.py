@@ -48,7 +48,7 @@ def with_times(
     >>> with_times(runs, {}, [], said)["itl_s"].to_list(), said[0].message
     ([0.02], 'itl_s is not stated: it is batch over tokens per second, as in full batches')
     """
-    frame = _throughput(frame, notes)
+    frame = _throughput(_lengths(frame, notes), notes)
     frame = _units(frame, stated.get("time"), problems, notes)
     frame = _throughput_of_latency(frame, notes)
     frame = _first(frame, "itl_s", _between_tokens(frame), notes)
@@ -61,6 +61,15 @@ def with_times(
     words = "tokens per second times the time between tokens, the requests that ran"
     frame = _first(frame, "batch_cap", {words: running}, notes)
     _contradictions(frame, problems)
+    return frame
+
+
+def _lengths(frame: pl.DataFrame, notes: list[Note]) -> pl.DataFrame:
+    """Tokens of a prompt and of an answer, the mean, where those of all requests are stated."""
+    for part in ("prompt", "output"):
+        mean = _quotient(frame, f"total_{part}_tokens", "completed")
+        words = f"total_{part}_tokens over the requests completed"
+        frame = _first(frame, f"{part}_tokens", {words: mean}, notes)
     return frame
 
 

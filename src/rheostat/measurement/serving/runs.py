@@ -124,6 +124,10 @@ def of_frame(
         advice += f"{missing[0]}==VALUE; it has {', '.join(theirs)}"
         said = f"no table of serving runs: {', '.join(missing)} missing ({advice[:400]})"
         problems.insert(0, said)
+        if "energy_per_token_j" in missing:
+            problems.append("energy_per_token_j follows from power_w and tokens_per_s, too: "
+                            "--column power_w=THEIRS --column tokens_per_s=THEIRS")  # fmt: skip
+        problems += [n.message for n in noted if n.message.startswith("left as text")]
     if problems:
         raise DataError(name, problems)
     energy = pl.col("energy_per_token_j")
@@ -136,7 +140,9 @@ def of_frame(
     batch = pl.col("batch_cap").is_not_null()
     kept, silent = rows_where(kept, batch, "no batch is stated, nor throughput and time")
     kept, more = _of_this_world(kept)
-    return table(kept.drop(ROW, strict=False), COLUMNS, [*noted, *derived, *notes, *silent, *more])
+    # GPUs are counted over all nodes, so that nobody later counts them by node
+    kept = kept.drop(ROW, "nodes", "gpus_per_node", strict=False)
+    return table(kept, COLUMNS, [*noted, *derived, *notes, *silent, *more])
 
 
 def _in_our_units(

@@ -29,7 +29,10 @@ THEIRS: dict[str, tuple[str, ...]] = {
         r"(gpu|accelerator|hardware|hw|chip|device)(_type|_name|_model|_sku)?", r"hardware_name"),
     "gpus": (
         rf"{_HOW_MANY}(gpus?|accelerators|chips|devices)(_used)?|gpus_used|world_size"
-        r"|(gpu|accelerator|device)s?_(count|num(ber)?)|(num|number)_of_hardware",),
+        r"|(gpu|accelerator|device)s?_(count|num(ber)?)|(num|number)_of_hardware",
+        r"gpus|accelerators|chips"),
+    "nodes": (rf"({_HOW_MANY})?(nodes|servers|hosts)|node_count",),
+    "gpus_per_node": (r"(num_)?(gpu|accelerator|chip)s?_per_(node|server|host)",),
     "tp": (rf"tp{_PART}|tensor_parallel(ism)?{_PART}|decode_tp",),
     "pp": (rf"pp{_PART}|pipeline_parallel(ism)?{_PART}",),
     "ep": (rf"ep{_PART}|expert_parallel(ism)?{_PART}|decode_ep",),
@@ -56,9 +59,11 @@ THEIRS: dict[str, tuple[str, ...]] = {
         rf"(total_|benchmark_|run_)?(duration|runtime|elapsed(_time)?|wall_time){_TIME}",),
     "tokens_per_s_user": (
         rf"({_OUT}_)?({_TOK}{_PER_S}|{_TPUT}|{_TOK}_{_TPUT})_(per_)?user(_{_TOK}{_PER_S}(_user)?)?"
+        rf"|per_user_{_OUT}_({_TPUT}|speed)(_tps(_per_user)?)?"
         rf"|{_MID}(interactivity|intvty)(_{_TOK}{_PER_S}(_user)?)?",),
     "tokens_per_s_gpu": (
-        rf"{_OUT}_({_TOK}_)?({_TPUT}|{_TOK}{_PER_S})_(per_)?gpu(_{_TOK}{_PER_S}(_(per_)?gpu)?)?",
+        rf"{_OUT}_({_TOK}_)?({_TPUT}|{_TOK}{_PER_S})_(per_)?gpu(_{_TOK}{_PER_S}(_(per_)?gpu)?)?"
+        rf"|per_gpu_{_OUT}_{_TPUT}(_tps(_per_gpu)?)?",
         rf"({_TPUT}_)?{_TOK}{_PER_S}_(per_)?gpu"),
     "tokens_per_s_all_gpu": (
         rf"(total_)?({_TOK}_)?{_TPUT}_(per_)?gpu(_{_TOK}{_PER_S}(_(per_)?gpu)?)?",),
@@ -73,14 +78,19 @@ THEIRS: dict[str, tuple[str, ...]] = {
     "completed": (
         r"completed(_requests)?|successful_requests|num_(requests|prompts)|request_count",),
     "total_output_tokens": (rf"total_(output|generated)_{_TOK}",),
+    "total_prompt_tokens": (rf"total_(input|prompt)_{_TOK}",),
     "power_w_all": (
         r"(total|deployment|all_gpus)_(avg_|mean_|average_)?(gpus?_)?(watts?|power(_usage|_draw)?"
         r"(_w(atts)?)?)",
         r"(avg_|mean_|average_)?(gpus?_)?(watts?|power(_usage|_draw)?)"
         r"(_w(atts)?)?_(total|all(_gpus)?|deployment)(_w(atts)?)?"),
     "power_w": (
-        r"(avg_|mean_|average_)?(gpus?_)?(watts?|power(_usage|_draw)?(_w(atts)?)?)",),
-    "power_kw": (r"(total_)?(avg_|mean_|average_)?(kw|power_kw)",),
+        r"(avg_|mean_|average_)?(gpus?_)?(watts?|power(_usage|_draw)?(_w(atts)?)?)"
+        r"(_(avg|mean|average))?",),
+    "power_kw": (r"(total_)?(avg_|mean_|average_)?(gpus?_)?(kw|power(_usage|_draw)?_kw)",),
+    "power_w_node": (
+        r"(avg_|mean_|average_)?((node|server)_(watts?|power(_w(atts)?)?)"
+        r"|(watts?|power(_w(atts)?)?)_per_(node|server)(_w)?)",),
     "power_w_gpu": (
         r"(measured_)?(avg_|mean_|average_)?(watts?|w|power(_w(atts)?)?)_per_(gpu|accelerator|chip)"
         r"(_w)?",),

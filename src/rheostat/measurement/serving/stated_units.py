@@ -140,8 +140,9 @@ def _agreeing(frame: pl.DataFrame, energy: pl.Expr) -> float | None:
 
 def _power(frame: pl.DataFrame, unit: str | None, problems: list[str]) -> pl.DataFrame:
     """Power of all GPUs."""
-    if {"power_w_gpu", "gpus"} <= set(frame.columns):
-        return frame.with_columns(power_w=number("power_w_gpu") * number("gpus"))
+    for each, count in (("power_w_gpu", "gpus"), ("power_w_node", "nodes")):
+        if {each, count} <= set(frame.columns):
+            return frame.with_columns(power_w=number(each) * number(count))
     name = next((c for c in POWER if c in frame.columns), None)
     if name is None:
         return frame

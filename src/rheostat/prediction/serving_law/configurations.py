@@ -18,8 +18,11 @@ Array = NDArray[np.float64]
 NEEDED = ("gpu_model", "gpus", "batch_cap", "params", "app")
 RATES = ("memory_b_per_s", "flop_per_s", "power_w", "link_b_per_s")
 BYTES = {"bfloat16": 2.0, "float16": 2.0, "bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "int8": 1.0,
-         "mxfp4": 0.53125, "nvfp4": 0.5625, "fp4": 0.5, "int4": 0.5, "float32": 4.0}  # fmt: skip
-"""Bytes of one weight; the block formats carry their scales (8 bits per 32, or per 16 weights)."""
+         "mxfp4": 0.53125, "nvfp4": 0.5625, "fp4": 0.5, "int4": 0.5, "float32": 4.0, "fp32": 4.0,
+         "none": 2.0, "w8a8": 1.0, "w8a16": 1.0, "awq": 0.53125, "gptq": 0.53125,
+         "w4a16": 0.53125, "nf4": 0.5}  # fmt: skip
+"""Bytes of one weight; the block formats carry their scales (8 bits per 32, or per 16 weights), as
+those of 4 bits in groups of 128 do, of which AWQ and GPTQ are; none is no quantisation."""
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ class LogGaussian:
         y = (logs[self.rows] - self.middle) / self.scale
         few = np.linspace(0, len(y) - 1, min(len(y), MOST)).round().astype(np.int64)
         self.hyper = _fitted(self.known.of(few), y[few])
-        spread = PairwiseColumns.between(self.known, self.known).covariance(self.hyper)
+        spread = _covariance(self.known, self.known, self.hyper)
         self.factor = cho_factor(spread + self._noise() * np.eye(len(y)))
         self.weights = cho_solve(self.factor, y)
 
@@ -86,8 +86,8 @@ class LogGaussian:
     def posterior(self, asked: Configurations) -> tuple[Array, Array]:
         """Mean (m,) and covariance (m, m) of the logarithm of a measurement."""
         at = self._columns(asked)
-        cross = PairwiseColumns.between(self.known, at).covariance(self.hyper)
-        spread = PairwiseColumns.between(at, at).covariance(self.hyper)
+        cross = _covariance(self.known, at, self.hyper)
+        spread = _covariance(at, at, self.hyper)
         spread += self._noise() * np.eye(len(asked)) - cross.T @ cho_solve(self.factor, cross)
         mean = self.middle + self.scale * np.asarray(cross.T @ self.weights)
         return mean, np.asarray(self.scale**2 * spread)
@@ -114,32 +114,46 @@ def _median(numbers: Array) -> Array:
     return middle
 
 
+def _covariance(a: Columns, b: Columns, hyper: Array) -> Array:
+    """Covariance (n, m), as `PairwiseColumns` has it, without an array for each column."""
+    names, d = len(NAMES), a.numbers.shape[1]
+    same, parts = np.exp(hyper[3 : 3 + names]), np.exp(-2.0 * hyper[3 + names :])
+    one, two = (rows.numbers * np.sqrt(parts[:d]) for rows in (a, b))
+    away = (one**2).sum(axis=1)[:, None] + (two**2).sum(axis=1) - 2.0 * one @ two.T
+    total = np.exp(hyper[1]) * (a.numbers @ b.numbers.T) + same.sum()
+    for k in range(names):
+        kinds = np.unique(np.concatenate([a.names[:, k], b.names[:, k]]), return_inverse=True)[1]
+        differ = kinds[: len(one), None] != kinds[len(one) :]
+        away += parts[d + k] * differ
+        total -= same[k] * differ
+    return np.asarray(total + np.exp(hyper[2] - 0.5 * np.maximum(away, 0.0)))
+
+
 @dataclass(frozen=True)
 class PairwiseColumns:
-    """What rows have in common: products (n, m), squared distances by column (d + s, n m)."""
+    """What few rows have in common: products (n, n), squared distances by column (d + s, n n)."""
 
     products: Array
     apart: Array
 
     @staticmethod
-    def between(a: Columns, b: Columns) -> PairwiseColumns:
-        """Of two sets of rows."""
-        numbers = (a.numbers.T[:, :, None] - b.numbers.T[:, None, :]) ** 2
-        differ = a.names.T[:, :, None] != b.names.T[:, None, :]
+    def of(rows: Columns) -> PairwiseColumns:
+        """Of each with each."""
+        numbers = (rows.numbers.T[:, :, None] - rows.numbers.T[:, None, :]) ** 2
+        differ = rows.names.T[:, :, None] != rows.names.T[:, None, :]
         apart = np.concatenate([numbers, differ])
-        return PairwiseColumns(a.numbers @ b.numbers.T, apart.reshape(len(apart), -1))
+        return PairwiseColumns(rows.numbers @ rows.numbers.T, apart.reshape(len(apart), -1))
 
     def smooth(self, hyper: Array) -> Array:
-        """The smooth part of the covariance, (n, m)."""
+        """The smooth part of the covariance, (n, n)."""
         away = np.exp(-2.0 * hyper[3 + len(NAMES) :]) @ self.apart
         return np.asarray(np.exp(hyper[2] - 0.5 * away).reshape(self.products.shape))
 
-    def covariance(self, hyper: Array, smooth: Array | None = None) -> Array:
-        """Covariance (n, m); ``smooth`` may be given.
+    def covariance(self, hyper: Array, smooth: Array) -> Array:
+        """Covariance (n, n), ``smooth`` its smooth part.
 
         The hyperparameters are logarithms: noise, linear, smooth, same (s), lengths (d + s).
         """
-        smooth = self.smooth(hyper) if smooth is None else smooth
         same = np.exp(hyper[3 : 3 + len(NAMES)])
         agree = same.sum() - (same @ self.apart[-len(NAMES) :]).reshape(self.products.shape)
         return np.asarray(np.exp(hyper[1]) * self.products + smooth + agree)
@@ -158,7 +172,7 @@ def _fitted(known: Columns, y: Array) -> Array:
     d, names = known.numbers.shape[1], len(NAMES)
     prior = np.array([NOISE, LINEAR, SMOOTH, *[SAME] * names, *[LENGTH] * (d + names)])
     middle, width = prior.T
-    shared, one = PairwiseColumns.between(known, known), np.eye(len(y))
+    shared, one = PairwiseColumns.of(known), np.eye(len(y))
 
     def unlikely(hyper: Array) -> tuple[float, Array]:
         smooth, noise = shared.smooth(hyper), np.exp(hyper[0])

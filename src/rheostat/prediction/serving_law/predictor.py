@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import polars as pl
 from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.lapack import dpotri
 
 from rheostat._threads import one_thread
 from rheostat.core.jobs import JobTable, Moment, Note
@@ -46,9 +47,9 @@ QUANTITIES = (*TARGETS, "power_w")
 NOISE, SCATTER = 0.02, 0.1
 """Relative error of one measurement; of the law, where no residual is learned."""
 EVERY = tuple(range(len(QUANTITIES)))
-STEPS, HALVINGS, CLOSE = 40, 10, 0.1
-"""At most so many steps towards the most likely parameters, while each gains as much as `CLOSE`,
-in units of the logarithm of the likelihood; each is halved at most so often."""
+STEPS, HALVINGS, CLOSE = 40, 10, 0.002
+"""At most so many steps towards the most likely parameters, while each gains as much as `CLOSE`
+for each row, in units of the logarithm of the likelihood; each is halved at most so often."""
 MOST_ROWS, BLOCK = 800, 100
 """Rows that are learned from at most, and that are asked for at once: matrices are (q n, q n)."""
 
@@ -107,7 +108,8 @@ class ServingLaw:
         kept, logs = _few(kept, logs)
         self.seen_ = Configurations.of(kept)
         self.observed_ = np.flatnonzero(np.isfinite(logs.T.ravel()))
-        self.factor_, self.weights_ = None, np.zeros(len(QUANTITIES) * len(kept))
+        self.factor_: tuple[Array, bool] | None = None
+        self.weights_ = np.zeros(len(QUANTITIES) * len(kept))
         self.pull_ = np.zeros((len(kept), len(NAMES)))
         self.slopes_ = jacobian(self._medians(self.seen_), self.seen_)
         if len(kept):
@@ -219,7 +221,8 @@ class ServingLaw:
         n, q = len(groups), len(QUANTITIES)
         assert self.factor_ is not None
         made = np.full((2, q * n), np.nan)
-        inverse = cho_solve(self.factor_, np.eye(len(self.observed_)))
+        inverse, _ = dpotri(self.factor_[0], lower=self.factor_[1])
+        inverse = np.triu(inverse) + np.triu(inverse, 1).T
         own = np.tile(groups, q)[self.observed_]
         for g in np.unique(own):
             here = np.flatnonzero(own == g)
@@ -252,9 +255,9 @@ class ServingLaw:
     def _settle(self, logs: Array, shared: PriorCovariance) -> None:
         """Go to the most likely parameters by Gauss-Newton, each step halved while that gains."""
         rows = self.observed_
-        noise = np.eye(len(rows)) * (NOISE if self.residual else SCATTER) ** 2
         residuals = self._residuals(shared, EVERY, EVERY)
-        alone = cho_factor(residuals[np.ix_(rows, rows)] + noise, overwrite_a=True)
+        np.einsum("ii->i", residuals)[:] += (NOISE if self.residual else SCATTER) ** 2
+        alone = _factor(residuals, rows)
 
         def unlikely(pull: Array) -> tuple[float, Array, Array]:
             """Half the squares of what moved and of what is left over; parameters; weights."""
@@ -266,21 +269,19 @@ class ServingLaw:
 
         now, at, self.weights_[rows] = unlikely(self.pull_)
         for _ in range(STEPS):
-            whole = self._tangent(at, logs, shared, residuals, noise) - self.pull_
+            whole = self._tangent(at, logs, shared, residuals) - self.pull_
             best = (np.inf, at, self.weights_[rows], 0.0)
             for share in 0.5 ** np.arange(HALVINGS):
                 tried = (*unlikely(self.pull_ + share * whole), share)
                 if best[0] < min(now, tried[0]):
                     break
                 best = min(best, tried, key=lambda t: t[0])
-            if best[0] >= now - CLOSE:
+            if best[0] >= now - CLOSE * len(self.seen_):
                 break
             self.pull_ = self.pull_ + best[3] * whole
             now, at, self.weights_[rows], _ = best
 
-    def _tangent(
-        self, at: Array, logs: Array, shared: PriorCovariance, residuals: Array, noise: Array
-    ) -> Array:
+    def _tangent(self, at: Array, logs: Array, shared: PriorCovariance, residuals: Array) -> Array:
         """Take the tangent of the law at ``at``, (n, k); the pull most likely under it."""
         self.slopes_ = jacobian(at, self.seen_)
         slopes = self.slopes_.reshape(len(QUANTITIES), *at.shape)
@@ -288,7 +289,7 @@ class ServingLaw:
         rows = self.observed_
         spread = residuals.copy()
         shared.add_parameters(spread, self.slopes_, self.slopes_, EVERY, EVERY)
-        self.factor_ = cho_factor(spread[np.ix_(rows, rows)] + noise, overwrite_a=True)
+        self.factor_ = _factor(spread, rows)
         weights = np.zeros(len(logs))
         left = logs - np.concatenate(step(at, self.seen_)) + moved
         weights[rows] = cho_solve(self.factor_, left[rows])
@@ -332,6 +333,13 @@ class ServingLaw:
         root = np.linalg.cholesky(own + 1e-12 * np.eye(q))
         z = np.random.default_rng(self.seed).standard_normal((self.n_draws, q))
         return np.asarray(np.einsum("nij,dj->din", root, z))
+
+
+def _factor(covariance: Array, rows: np.ndarray) -> tuple[Array, bool]:
+    """Cholesky factor of some rows of a covariance, which is not copied where these are all."""
+    some = covariance if len(rows) == len(covariance) else covariance[np.ix_(rows, rows)]
+    factor, lower = cho_factor(some.T, overwrite_a=False, check_finite=False)
+    return factor, lower
 
 
 def sampled(configurations: int) -> tuple[Note, ...]:
