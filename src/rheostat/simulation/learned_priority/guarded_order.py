@@ -19,7 +19,7 @@ import numpy as np
 
 from rheostat.decision.policies.batch_policy import OVERDUE, BatchPolicy
 from rheostat.simulation.engine.dynamic_priority import still_waiting
-from rheostat.simulation.engine.fair_share import Share, spend
+from rheostat.simulation.engine.fair_share import Share, score_all, spend
 from rheostat.simulation.engine.jit import checked, compiled_score
 from rheostat.simulation.engine.request_lines import join, request_lines
 from rheostat.simulation.engine.running_jobs import next_end
@@ -68,7 +68,7 @@ def play_guarded(
     """
     table, memory = known
     submit, run, procs, _, booked = jobs
-    n, (size, batch, late), share = len(submit), how, order[1]
+    n, (size, batch, late), (rank, share, score) = len(submit), how, order
     start, floor, asked = np.full(n, np.nan), floor_of(n, size), booked.copy()
     few, ends, _, _, state = floor
     other, lines = reference_schedule(jobs, size, start), request_lines(n, joined)
@@ -109,8 +109,13 @@ def play_guarded(
             waiting, first = still_waiting(arrived, waiting, start), 0
         level = (size, guard, usual, longest, passes)
         count = due(arrived[first:waiting], now, jobs, start, floor, other, guarding, level)
-        for k in range(came):
-            scores[k] = place_of(queue[k], now, jobs, order, marked)
+        if len(rank):
+            scores[:came] = rank[queue[:came]]
+        else:
+            score_all(now, queue[:came], submit, procs, booked, score, share, scores)
+        for k in range(came if count else 0):
+            if marked[queue[k]]:
+                scores[k] = place_of(queue[k], now, jobs, order, marked)
         line = (queue[:came], scores[:came], lines)
         served = serve(line, now, floor, jobs, start, chosen, shield, order, marked)
         picked = backfill(line, now, floor, jobs, start, chosen, served, shield, order, marked)
