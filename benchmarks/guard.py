@@ -5,7 +5,8 @@
 Each order under EASY, with and without the guard, on whole logs (of RICC the first 40,000 jobs) and
 on replays with submissions moved by up to 120 s; everything against FCFS with EASY in the same
 replay, overdue jobs given longer estimates.  ``--bursts`` then plays random traces that are hard on
-a guard, and counts those beyond the limit.  Logs are looked for as `benchmarks/simulate.py` does.
+a guard, and counts those beyond the limit.  Logs are looked for as `benchmarks/simulate.py` does;
+``--logs none`` leaves the table out.
 """
 
 from __future__ import annotations
@@ -93,17 +94,30 @@ def broken(number: int, limit: float) -> list[str]:
     return lines
 
 
+def _there(asked: list[str]) -> list[str]:
+    """The logs of ``asked`` that can be read; on stderr, which are left out."""
+    asked = [] if asked == ["none"] else asked
+    if unknown := sorted(set(asked) - set(LOGS)):
+        sys.exit(f"--logs: expected none, or some of {', '.join(LOGS)}; got {', '.join(unknown)}")
+    missing = [stem for stem in asked if not (DATA / f"{stem}.swf.gz").is_file()]
+    for stem in missing:
+        print(f"left out: no {DATA / f'{stem}.swf.gz'}", file=sys.stderr)
+    return [stem for stem in asked if stem not in missing]
+
+
 def main() -> None:
     """Print both."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--replays", type=int, default=5)
     parser.add_argument("--guard", type=float, default=1.5)
     parser.add_argument("--bursts", type=int, default=2000)
-    parser.add_argument("--logs", nargs="*", default=list(LOGS))
+    parser.add_argument("--logs", nargs="*", default=list(LOGS), metavar="LOG", help="or none")
     args = parser.parse_args()
+    there = _there(args.logs)
     lines = broken(args.bursts, args.guard)
-    there = [stem for stem in args.logs if (DATA / f"{stem}.swf.gz").is_file()]
-    print("\n".join([*lines, "", *table(args.guard, args.replays, there)]), flush=True)
+    if there:
+        lines += ["", *table(args.guard, args.replays, there)]
+    print("\n".join(lines), flush=True)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from rheostat.errors import DataError
 from rheostat.questions.scheduling.policies import open_policy, simulate
 from rheostat.simulation.engine.fair_share import no_share
 from rheostat.simulation.engine.jit import compiled_score
-from rheostat.simulation.learned_priority.guarded_order import play_guarded
+from rheostat.simulation.learned_priority.guarded_order import in_order, play_guarded
 from rheostat.simulation.learned_priority.queue_features import table as queue_table
 from rheostat.simulation.policies.dispatch import schedule, scores, zero
 from rheostat.simulation.simulate import simulate_run
@@ -38,12 +38,14 @@ def unguarded(load, size, name, ties, overdue):
     user = np.arange(len(load)) % 3
     known = queue_table(load.submit_s, load.run_s, load.procs, load.ask_s, user)
     jobs = (load.submit_s, load.run_s, load.procs, load.ask_s, load.ask_s.copy())
-    how = (size, ties == "batch", LATE[overdue])
-    return play_guarded(known, jobs, score, rank, no_share(), NEVER, how)[0]
+    how, joined = (size, ties == "batch", LATE[overdue]), True
+    if rule.order.fixed:
+        joined = in_order(load, jobs[3], jobs[4], rank)
+    return play_guarded(known, jobs, (rank, no_share(), score), joined, NEVER, how)[0]
 
 
 @settings(max_examples=60, deadline=None)
-@given(workloads(), st.sampled_from(["sjf+easy", "wfp3+easy", "lxf+easy", "easy"]),
+@given(workloads(), st.sampled_from(["sjf+easy", "wfp3+easy", "lxf+easy", "easy", "ljf+easy"]),
        st.sampled_from(["event", "batch"]), st.sampled_from(sorted(LATE)))  # fmt: skip
 def test_with_nobody_due_the_starts_are_those_of_the_plain_engine(given_load, name, ties, overdue):
     submit, run, procs, ask, size = given_load
@@ -91,6 +93,20 @@ def test_a_wait_beyond_the_limit_is_an_older_job_s_doing_or_of_one_that_ran(kind
             assert fair[held].all()
         beyond += wait.max() > limit
     assert beyond <= 6
+
+
+def test_jobs_that_ask_for_the_same_stand_in_line_only_where_the_order_keeps_their_arrival():
+    jobs = trace([0, 1, 2, 3], [5, 5, 5, 5], [1, 2, 1, 2], [9, 9, 9, 9])
+    load = workload(jobs, simulate_run(jobs, "easy", 4).machine)
+    rows = [
+        ([0.0, 3.0, 1.0, 4.0], True),
+        ([1.0, 3.0, 0.0, 4.0], False),
+        ([2.0, 1.0, 3.0, 0.0], False),
+    ]
+    for rank, lines in rows:
+        assert in_order(load, load.ask_s, load.ask_s, np.array(rank)) is lines
+    planned = np.array([5.0, 5.0, 6.0, 5.0])  # the first and third are not the same any more
+    assert in_order(load, planned, load.ask_s, np.array([1.0, 3.0, 0.0, 4.0]))
 
 
 def test_a_wide_job_is_not_passed_for_ever_by_a_stream_of_short_ones():

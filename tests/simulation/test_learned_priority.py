@@ -14,18 +14,24 @@ from hypothesis import strategies as st
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
 from rheostat.questions.scheduling.policies import open_policy, simulate
+from rheostat.simulation.engine.running_jobs import EXTEND
 from rheostat.simulation.learned_priority import queue_features as f
 from rheostat.simulation.learned_priority.machine_state import (
     begin,
     floor_of,
+    look_ahead,
     postpone,
     shadow_time,
 )
 from rheostat.simulation.learned_priority.planning_weights import plan
 from rheostat.simulation.learned_priority.priority import SHIPPED, LearnedPriority, together
-from rheostat.simulation.learned_priority.reference_schedule import beside, reference_schedule
+from rheostat.simulation.learned_priority.reference_schedule import (
+    beside,
+    foreseen,
+    reference_schedule,
+)
 from rheostat.simulation.learned_priority.scoring_network import CENTRE, SPREAD, _score, length
-from rheostat.simulation.learned_priority.two_level_guard import constants, levels
+from rheostat.simulation.learned_priority.two_level_guard import constants, usual_wait
 from rheostat.simulation.policies.learned_policy import LearnedPolicy
 from rheostat.simulation.simulate import simulate_run
 from rheostat.training.priority.evolve import begun, train_rank
@@ -182,10 +188,12 @@ def test_overdue_jobs_are_given_the_longer_estimates_of_the_compiled_engines():
     jobs = (np.zeros(3), np.full(3, 1e6), np.ones(3, np.int64), booked, booked)
     for job in (0, 1, 2):
         begin(job, start[job], floor, jobs, start)
-    postpone(floor, 200.0, start, booked)
-    assert floor[1][:3, :2].tolist() == [[301.0, 0.0], [391.0, 1.0], [500.0, 2.0]]
-    postpone(floor, 301.0, start, booked)  # due now is not overdue
-    assert floor[1][:3, :2].tolist() == [[301.0, 0.0], [391.0, 1.0], [500.0, 2.0]]
+    asked = np.array([1.0, 1.0, 500.0])
+    for now in (200.0, 301.0):  # due now is not overdue
+        postpone(floor, now, EXTEND, asked, start, jobs)
+        count = look_ahead(floor, jobs[2])
+        assert floor[3][0][:count, 0].tolist() == [301.0, 391.0, 500.0]
+        assert floor[3][1][:count].tolist() == [0, 1, 2]
 
 
 def test_a_wait_in_prospect_is_the_work_ahead_over_the_machine():
@@ -193,9 +201,9 @@ def test_a_wait_in_prospect_is_the_work_ahead_over_the_machine():
     run = np.array([3e5, 1e5, 5e4])
     other = reference_schedule((submit, run, procs, run, run), 4, np.full(3, np.nan))
     other[0][1][:] = run
-    soft, hard = levels(other, 100.0, 4, constants(1.5))
-    assert soft == pytest.approx(0.3 * (3e5 - 100 + 1e5 + 80))
-    assert hard == pytest.approx(0.75 * 90)  # the second has waited for 90 s
+    usual = usual_wait(other, 100.0, constants(1.5))
+    assert usual == pytest.approx(90)  # the second has waited for so long
+    assert foreseen(other, 100.0, 4) == pytest.approx(3e5 - 100 + 1e5 + 80)
 
 
 def test_a_job_known_to_run_still_runs_in_the_game_beside():

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rheostat.simulation.engine.array_types import Floats, Ints, Score
-from rheostat.simulation.engine.jit import borrowed
+from rheostat.simulation.engine.jit import borrowed, compiled
 
 
 class Share(NamedTuple):
@@ -35,12 +35,14 @@ class Share(NamedTuple):
     fixed: Floats
 
 
+@compiled
 def share(user: Ints, level: Floats, part: Floats, fixed: Floats) -> Share:
     """Nobody has used anything yet."""
     k = len(part) + 1
     return Share(user, level, part, np.zeros(k), np.zeros(k), np.zeros(k), fixed)
 
 
+@compiled
 def no_share() -> Share:
     """For orders without memory."""
     return share(np.zeros(0, np.int64), np.zeros(0), np.zeros(0), np.zeros(8))

@@ -63,6 +63,12 @@ def next_end(few: Floats, ends: Floats) -> float:
     return few[END, m - 1] if m > 0 else np.inf
 
 
+@borrowed
+def who_ends(few: Floats, ends: Floats) -> int:
+    """The next job to end, of a machine that is not idle."""
+    return many.first_item(ends) if few[HEAD, 1] > 0 else int(few[WHO, int(few[HEAD, 0]) - 1])
+
+
 @borrowed(forceinline=True)
 def first_expected(few: Floats, running: Floats) -> float:
     """When the next job is expected to end, s; inf if none runs."""
@@ -110,6 +116,42 @@ def finish(
     j = few[WHO, m]
     _drop_expected(few, m, j)
     return int(j)
+
+
+@borrowed
+def end_at(few: Floats, ends: Floats, j: int, before: float, end: float, procs: Ints) -> None:
+    """Running job ``j`` ends at ``end``, not ``before``: behind all that end at that moment."""
+    if few[HEAD, 1] > 0:
+        many.discard(ends, before, j)
+        many.insert(ends, end, j, procs[j], 0.0)
+        return
+    last = int(few[HEAD, 0]) - 1
+    k = last
+    while few[WHO, k] != j:
+        k -= 1
+    for m in range(k, last):
+        few[END, m], few[WHO, m], few[DUE, m] = few[END, m + 1], few[WHO, m + 1], few[DUE, m + 1]
+    _put_end(few, last, j, end, 0.0, False)
+
+
+@borrowed
+def listed(few: Floats, line: Floats, row: int, moment: Floats, who: Ints) -> int:
+    """Write moments, the first first, and jobs of them; how many run.
+
+    ``line`` and ``row`` are ends and END, or running and EXPECTED.
+    """
+    m = int(few[HEAD, 0])
+    if few[HEAD, 1] == 0:
+        for k in range(m):
+            moment[k], who[k] = few[row, m - 1 - k], int(few[row + 1, m - 1 - k])
+        return m
+    m = 0
+    for place in range(used(line)):
+        b = block_at(line, place)
+        for k in range(int(line[b, FROM]), int(line[b, TO])):
+            moment[m], who[m] = line[b, KEY + k], int(line[b, ITEM + k])
+            m += 1
+    return m
 
 
 @borrowed(forceinline=True)

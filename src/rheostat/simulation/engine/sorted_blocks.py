@@ -336,6 +336,18 @@ def least_procs(b: Floats) -> float:
 
 
 @borrowed
+def any_fits(b: Floats, free: float) -> bool:
+    """Is there an entry with so few processors?  Exact, unlike `least_procs`."""
+    for place in range(used(b)):
+        block = block_at(b, place)
+        if b[block, LEAST] <= free:
+            tighten(b, block)
+            if b[block, LEAST] <= free:
+                return True
+    return False
+
+
+@borrowed
 def shadow(b: Floats, free: int, need: int, least: float) -> tuple[float, int]:
     """(key at which ``free`` plus all entries up to it reach ``need``, what is left over then).
 

@@ -186,7 +186,7 @@ def run_fixed(
             if deep:
                 place, k = next_deep(index, waiting, place, k, free, min(extra, free), index.slack)
             else:
-                place, k = _next(waiting, place, k, free, min(extra, free), slack)
+                place, k = next_able(waiting, place, k, free, min(extra, free), slack)
             if place == used(waiting):
                 break
             block = block_at(waiting, place)
@@ -231,7 +231,7 @@ def _estimate(
 
 
 @borrowed
-def _next(
+def next_able(
     waiting: Floats, place: int, k: int, free: int, extra: int, slack: float
 ) -> tuple[int, int]:
     """(place, k) of the next entry to look at, from here on; past the end if there is none."""

@@ -6,38 +6,54 @@ their requests, longer if it is known to, until it has ended in the real schedul
 is known.
 
     Symbol   Shape   Meaning
-    there    5 x (n,)  the jobs of this schedule, as in `floor`; run times in it are guesses
+    there    5 x (n,)  the jobs of this schedule; run times in it are guesses
+    asked    (n,)    what they were booked for, s, however long they run
+    ends_s   (n,)    ends of those that run there, s; else NaN
     real     (n,)    starts of the real schedule, s; ended (n,): those that have ended there
     clock    (1,)    longest wait so far, s
-    count    (3,)    jobs submitted; jobs waiting; all jobs before this one have started
+    count    (2,)    jobs submitted; all jobs before this one have started
+    waiting          `sorted_blocks` of the jobs that wait, in order of arrival
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from rheostat.simulation.engine import sorted_blocks
+from rheostat.simulation.engine.profile import bound
+from rheostat.simulation.engine.running_jobs import (
+    END,
+    EXTEND,
+    end_at,
+    listed,
+    next_end,
+    who_ends,
+)
+from rheostat.simulation.engine.sorted_blocks import (
+    FROM,
+    ITEM,
+    TO,
+    block_at,
+    first_item,
+    used,
+)
+from rheostat.simulation.engine.static_priority import next_able
 from rheostat.simulation.learned_priority.compiled import lent, native
 from rheostat.simulation.learned_priority.machine_state import (
-    BUSY,
     FREE,
     Floor,
     Jobs,
-    backfill,
-    cut,
+    begin,
     end,
     floor_of,
-    leave,
-    no_shield,
     postpone,
-    put,
-    serve,
+    time_free,
 )
 
 Array = np.ndarray
-Queue = tuple[Array, Array, Array, Array, Array]
 GuardState = tuple[Array, Array, Array, Array]
-ReferenceSchedule = tuple[Jobs, Array, Floor, Queue, GuardState]
-CAME, WAITING, OLDEST = 0, 1, 2
+ReferenceSchedule = tuple[Jobs, tuple[Array, Array], Array, Floor, Array, GuardState]
+CAME, OLDEST = 0, 1
 NEARLY = 0.9  # as long as it is guessed to run: what still runs then is guessed to run longer,
 LINGER, LEAST_S = 0.5, 60.0  # by this part of the time it ran, to this many seconds at least
 
@@ -46,31 +62,36 @@ LINGER, LEAST_S = 0.5, 60.0  # by this part of the time it ran, to this many sec
 def reference_schedule(jobs: Jobs, size: int, real: Array) -> ReferenceSchedule:
     """It before its first event; ``real`` are the starts of the real schedule."""
     submit, _, procs, _, booked = jobs
-    n = len(submit)
-    there = (submit, booked.copy(), procs, booked, booked)
-    lists = (np.empty(n, np.int64), np.empty(n), np.empty(n, np.int64), np.empty((n, 0)),
-             no_shield())  # fmt: skip
-    state = (np.zeros(1), np.zeros(3, np.int64), np.zeros(n, np.bool_), real)
-    return there, np.full(n, np.nan), floor_of(n, size), lists, state
+    n, asked = len(submit), booked.copy()
+    there = (submit, booked.copy(), procs, asked, booked.copy())
+    state = (np.zeros(1), np.zeros(2, np.int64), np.zeros(n, np.bool_), real)
+    waiting = sorted_blocks.blocks(n)
+    return there, (asked, np.full(n, np.nan)), np.full(n, np.nan), floor_of(n, size), waiting, state
 
 
 @lent
 def record_end(other: ReferenceSchedule, j: int, now: float, run: float) -> None:
     """Job ``j`` has just ended in the real schedule: its run time is known from now on."""
-    there, start, floor, _, (_, _, ended, _) = other
+    there, (_, ends_s), start, _, _, (_, _, ended, _) = other
     _play(other, np.nextafter(now, -np.inf))
     ended[j] = True
-    ends, _, _, state = floor
-    procs = there[2][j]
     there[1][j] = run
-    if cut(ends, state[BUSY], j):
-        put(ends, state[BUSY] - 1, max(start[j] + run, now), j, procs)
+    if not np.isnan(ends_s[j]):
+        _move(other, j, max(start[j] + run, now))
+
+
+@lent
+def _move(other: ReferenceSchedule, j: int, end_s: float) -> None:
+    """Running job ``j`` ends then."""
+    there, (_, ends_s), _, (few, ends, _, _, _), _, _ = other
+    end_at(few, ends, j, ends_s[j], end_s, there[2])
+    ends_s[j] = end_s
 
 
 @lent
 def beside(other: ReferenceSchedule, now: float) -> float:
     """Play up to ``now``, all of its events included; the longest wait so far, s."""
-    there, start, _, _, (clock, count, _, _) = other
+    there, _, start, _, _, (clock, count, _, _) = other
     _play(other, now)
     submit, n = there[0], len(start)
     while count[OLDEST] < n and start[count[OLDEST]] == start[count[OLDEST]]:
@@ -86,57 +107,83 @@ def beside(other: ReferenceSchedule, now: float) -> float:
 @lent
 def foreseen(other: ReferenceSchedule, now: float, size: int) -> float:
     """The longest wait of those who wait there, if no processor idles from now on, s."""
-    there, _, (ends, _, _, state), (queue, _, _, _, _), (_, count, _, _) = other
+    there, _, _, (few, ends, _, (profile, who), _), waiting, _ = other
     submit, run, procs, _, _ = there
     work, longest = 0.0, 0.0
-    for k in range(state[BUSY]):
-        work += (ends[k, 0] - now) * ends[k, 2]
-    for k in range(count[WAITING]):
-        j = queue[k]
-        longest = max(longest, now - submit[j] + work / size)
-        work += run[j] * procs[j]
+    for k in range(listed(few, ends, END, profile[:, 0], who)):
+        work += (profile[k, 0] - now) * procs[who[k]]
+    for place in range(used(waiting)):
+        block = block_at(waiting, place)
+        for k in range(int(waiting[block, FROM]), int(waiting[block, TO])):
+            j = int(waiting[block, ITEM + k])
+            longest = max(longest, now - submit[j] + work / size)
+            work += run[j] * procs[j]
     return longest
 
 
 @lent
-def _goes_on(other: ReferenceSchedule, until: float) -> bool:
+def _goes_on(other: ReferenceSchedule, now: float) -> bool:
     """Let the next job to end run on if it has run for `NEARLY` as long in the real schedule."""
-    there, start, (ends, _, _, state), _, (_, _, ended, real) = other
-    j = int(ends[0, 1])
-    if ended[j] or not until - real[j] >= NEARLY * there[1][j]:
+    there, _, start, (few, ends, _, _, _), _, (_, _, ended, real) = other
+    j = who_ends(few, ends)
+    if ended[j] or not now - real[j] >= NEARLY * there[1][j]:
         return False
-    there[1][j] = max((1.0 + LINGER) * max(there[1][j], until - real[j]), LEAST_S)
-    cut(ends, state[BUSY], j)
-    put(ends, state[BUSY] - 1, start[j] + there[1][j], j, there[2][j])
+    there[1][j] = max((1.0 + LINGER) * max(there[1][j], now - real[j]), LEAST_S)
+    _move(other, j, start[j] + there[1][j])
     return True
 
 
 @lent
 def _play(other: ReferenceSchedule, until: float) -> None:
-    there, start, floor, (queue, scores, chosen, none, shield), (_, count, _, _) = other
-    ends, _, _, state = floor
+    """Handle all events up to ``until``, s."""
+    there, (asked, ends_s), start, floor, waiting, (_, count, _, _) = other
+    few, ends, _, _, state = floor
     submit, procs, n = there[0], there[2], len(start)
     while True:
-        now = submit[count[CAME]] if count[CAME] < n else np.inf
-        if state[BUSY] > 0:
-            now = min(now, ends[0, 0])
+        soon = next_end(few, ends)
+        now = min(submit[count[CAME]] if count[CAME] < n else np.inf, soon)
         if now > until or now == np.inf:
             return
-        if state[BUSY] > 0 and now == ends[0, 0] and _goes_on(other, until):
+        if soon == now and _goes_on(other, until):
             continue
-        if end(now, floor) < 0:
-            queue[count[WAITING]] = count[CAME]
+        j = end(now, floor, there, start)
+        if j >= 0:
+            ends_s[j] = np.nan
+        else:
+            j = count[CAME]
+            sorted_blocks.insert(waiting, j, j, procs[j], asked[j])
             count[CAME] += 1
-            count[WAITING] += 1
-        m = count[WAITING]
-        able = False
-        for k in range(m):
-            scores[k] = k
-            able = able or procs[queue[k]] <= state[FREE]
-        if not able:
+        if sorted_blocks.any_fits(waiting, state[FREE]):
+            postpone(floor, now, EXTEND, asked, start, there)
+            _start(now, other)
+
+
+@lent
+def _start(now: float, other: ReferenceSchedule) -> None:
+    """Start the first jobs as long as they fit, and those that pass who does not."""
+    there, (asked, ends_s), start, floor, waiting, _ = other
+    (_, run, procs, _, _), state = there, floor[-1]
+    while used(waiting) and procs[first_item(waiting)] <= state[FREE]:
+        j = sorted_blocks.pop(waiting, False)
+        begin(j, now, floor, there, start)
+        ends_s[j] = now + run[j]
+    if used(waiting) == 0 or state[FREE] == 0:
+        return
+    until, extra = time_free(procs[first_item(waiting)], floor, procs)
+    place, k = 0, 1 + int(waiting[block_at(waiting, 0), FROM])
+    slack = bound(until - now)
+    while state[FREE] > 0:
+        free = int(state[FREE])
+        place, k = next_able(waiting, place, k, free, min(extra, free), slack)
+        if place == used(waiting):
+            return
+        j = int(waiting[block_at(waiting, place), ITEM + k])
+        before = now + asked[j] <= until
+        if not (before or procs[j] <= extra):
+            k += 1
             continue
-        postpone(floor, now, start, there[4])
-        served = serve(queue[:m], scores, now, floor, there, start, chosen, shield)
-        picked = backfill(queue[:m], scores, now, floor, there, start, chosen, served, shield)
-        if picked:
-            count[WAITING] = leave(queue, m, chosen[:picked], none)
+        extra -= 0 if before else procs[j]
+        if sorted_blocks.remove(waiting, place, k):
+            k = 0
+        begin(j, now, floor, there, start)
+        ends_s[j] = now + run[j]

@@ -22,23 +22,22 @@ from collections.abc import Callable
 import numpy as np
 
 from rheostat.simulation.engine.array_types import Score as SimpleScore
-from rheostat.simulation.engine.fair_share import score_of
+from rheostat.simulation.engine.fair_share import Share, no_share, score_of
 from rheostat.simulation.engine.jit import compiled_score
-from rheostat.simulation.engine.running_jobs import EXTEND, NOW
+from rheostat.simulation.engine.request_lines import RequestLines, request_lines
+from rheostat.simulation.engine.running_jobs import next_end
 from rheostat.simulation.learned_priority.compiled import lent, native
 from rheostat.simulation.learned_priority.machine_state import (
-    BUSY,
     FREE,
     Floor,
     Jobs,
     any_fits,
     backfill,
-    catch_up,
     end,
     floor_of,
     leave,
     look_ahead,
-    no_shield,
+    place_of,
     postpone,
     serve,
 )
@@ -61,19 +60,19 @@ from rheostat.simulation.learned_priority.reference_schedule import (
 from rheostat.simulation.learned_priority.two_level_guard import (
     AGEING,
     HARD_LEVEL,
+    Guarding,
     due,
-    levels,
-    promote,
+    guarding_of,
     protect,
     settle,
+    usual_wait,
 )
 
 Array = np.ndarray
 Score = Callable[[Array, Array, Array], None]
 Known = tuple[Array, Array]
-Waiting = tuple[Array, Array, Array, Array, Array]
-Held = tuple[Array, Array, Array, Array]
-Live = tuple[Known, Jobs, Array, Floor, ReferenceSchedule, Waiting, Held, Array]
+Waiting = tuple[Array, Array, Array, Array, Array, RequestLines, Share]
+Live = tuple[Known, Jobs, Array, Floor, ReferenceSchedule, Waiting, Guarding, Array]
 Rules = tuple[Array, Array]
 WAITING, CAME, PASSES, LOOKS = range(4)
 LEAST_USUAL_S = 600.0
@@ -119,19 +118,18 @@ def fresh(known: Known, jobs: Jobs, rules: Rules, size: int, longest_s: float) -
     Last come the jobs that wait, those that came, passes, and passes in which jobs were scored.
     """
     table, _ = known
-    submit, run, procs, _, booked = jobs
+    submit, run, procs, planned, booked = jobs
     trust, guard = rules
     n = len(submit)
-    if len(trust):
-        jobs = (submit, run, procs, booked.copy(), booked)
+    jobs = (submit, run, procs, booked.copy() if len(trust) else planned, booked.copy())
     start = np.full(n, np.nan)
     other = reference_schedule(jobs, size, start)
-    other[4][0][0] = longest_s
-    line = (np.empty(n, np.int64), np.empty((n, F)), np.empty(n), np.empty(n, np.int64),
-            np.zeros(int(table[:, USER].max()) + 1))  # fmt: skip
-    held = np.array([guard[3] * size, 0.0, 0.0])
-    guarding = (np.zeros(n, np.int64), np.zeros(n), held, no_shield())
-    return known, jobs, start, floor_of(n, size), other, line, guarding, np.zeros(4, np.int64)
+    other[5][0][0] = longest_s
+    mine = np.zeros(int(table[:, USER].max()) + 1)
+    line = (np.empty(n, np.int64), np.empty((n, F)), np.empty(n), np.empty(n, np.int64), mine,
+            request_lines(n, False), no_share())  # fmt: skip
+    held, at = guarding_of(n, size, guard), np.zeros(4, np.int64)
+    return known, jobs, start, floor_of(n, size), other, line, held, at
 
 
 @native
@@ -146,38 +144,32 @@ def advance(
     until: float,
 ) -> None:
     """Let time pass, with all events before ``until``, s; arguments as of `play`."""
-    _, (submit, _, _, _, booked), start, floor, _, (queue, _, _, _, _), _, at = live
-    ends, _, _, state = floor
-    n, late, guarded = len(submit), how[4], rules[1][HARD_LEVEL] < np.inf
-    while at[CAME] < n or state[BUSY] > 0:
-        now = submit[at[CAME]] if at[CAME] < n else np.inf
-        if state[BUSY] > 0:
-            now = min(now, ends[0, 0])
+    _, jobs, start, floor, other, (queue, _, _, _, _, _, _), _, at = live
+    few, ends, _, _, state = floor
+    submit, n, late, guarded = jobs[0], len(start), how[4], rules[1][HARD_LEVEL] < np.inf
+    while at[CAME] < n or next_end(few, ends) < np.inf:
+        now = min(submit[at[CAME]] if at[CAME] < n else np.inf, next_end(few, ends))
         if now >= until:
             return
         while _happens(live, now, how, guarded):
             if not how[2]:
                 break
         at[PASSES] += 1
-        if late == EXTEND:
-            postpone(floor, now, start, booked)
-        elif late == NOW:
-            catch_up(floor, now)
-        if any_fits(queue[: at[WAITING]], live[1][2], state[FREE]):
-            look_ahead(floor)
+        postpone(floor, now, late, other[1][0], start, jobs)
+        if any_fits(queue[: at[WAITING]], jobs[2], state[FREE]):
             _decide(live, score, weights, rules, simple, is_simple, how, now)
 
 
 @lent
 def _happens(live: Live, now: float, how: tuple[int, bool, bool, bool, int], guarded: bool) -> bool:
     """Take in the next event of this moment; was there one?"""
-    (table, memory), (submit, run, _, _, _), _, floor, other, line, guarding, at = live
-    queue, x, _, _, mine = line
-    size, _, _, history, _ = how
-    j = end(now, floor)
+    (table, memory), jobs, start, floor, other, line, guarding, at = live
+    queue, x, _, _, mine, _, _ = line
+    (size, _, _, history, _), (submit, run, _, _, _) = how, jobs
+    j = end(now, floor, jobs, start)
     if j >= 0:
         user = table[j, USER]
-        guarding[2][0] += guarding[1][j]
+        guarding[3][0] += guarding[2][j]
         if guarded:
             record_end(other, j, now, run[j])
         if history:
@@ -212,25 +204,27 @@ def _decide(
     """Start what starts now."""
     (table, _), jobs, start, floor, other, line, guarding, at = live
     submit, _, procs, planned, booked = jobs
-    (trust, guard), (size, easy), state = rules, how[:2], floor[3]
-    marked, promoted, held, shield = guarding
+    (trust, guard), (size, easy), state = rules, how[:2], floor[-1]
+    marked, _, _, _, shield, _ = guarding
     queue, scores, chosen = line[0][: at[WAITING]], line[2][: at[WAITING]], line[3]
     if is_simple:
         _score_simply(live, simple, now)
     else:
         _score(live, score, weights, size, now)
     at[LOOKS] += 1
-    first, usual_s = -1, np.inf
+    count, usual_s, order = 0, np.inf, (scores[:0], line[6], simple)
     if guard[HARD_LEVEL] < np.inf:
-        level = levels(other, now, size, guard)
-        usual_s = max(level[1] / guard[HARD_LEVEL], LEAST_USUAL_S)
-        first = due(queue, now, jobs, level, floor, held, marked)
-        protect(shield, queue, now, jobs, level[1], floor)
+        usual = usual_wait(other, now, guard)
+        usual_s = max(usual, LEAST_USUAL_S)
+        longest = protect(shield, queue, now, jobs, guard[HARD_LEVEL] * usual, floor)
+        level = (size, guard, usual, longest, at[LOOKS])
+        count = due(queue, now, jobs, start, floor, other, guarding, level)
         for k in range(len(queue)):
             scores[k] -= guard[AGEING] * (now - submit[queue[k]]) / usual_s
-    if first >= 0:
-        promote(scores, marked)
-    served = serve(queue, scores, now, floor, jobs, start, chosen, shield)
+            if marked[queue[k]]:
+                scores[k] = place_of(queue[k], now, jobs, order, marked)
+    waiting = (queue, scores, line[5])
+    served = serve(waiting, now, floor, jobs, start, chosen, shield, order, marked)
     picked, head = served
     if easy and head >= 0 and state[FREE] > 0:
         if len(trust) and now - submit[queue[head]] >= PREDICTED_PART * usual_s:
@@ -238,13 +232,12 @@ def _decide(
                 planned[j] = booked[j]
         elif len(trust):
             plan(planned, queue, line[1], head, booked, trust)
-        picked = backfill(queue, scores, now, floor, jobs, start, chosen, served, shield)
-    if first >= 0:
-        settle(queue, start, procs, held, marked, promoted)
-    for k in chosen[:picked]:
-        line[4][int(table[queue[k], USER])] -= 1
+        picked = backfill(waiting, now, floor, jobs, start, chosen, served, shield, order, marked)
+    settle(count, start, procs, guarding)
+    for j in chosen[:picked]:
+        line[4][int(table[j, USER])] -= 1
     if picked:
-        at[WAITING] = leave(queue, at[WAITING], chosen[:picked], line[1])
+        at[WAITING] = leave(queue, at[WAITING], start, line[1])
 
 
 @lent
@@ -258,7 +251,8 @@ def _score_simply(live: Live, simple: SimpleScore, now: float) -> None:
 @lent
 def _score(live: Live, score: Score, weights: Array, size: int, now: float) -> None:
     """Write the scores of the waiting jobs, by their features."""
-    (table, _), _, _, floor, _, (queue, x, scores, _, mine), _, at = live
-    waiting, state = at[WAITING], floor[3]
-    look(x, queue[:waiting], table, mine, now, (state[FREE], size, floor[2], state[BUSY]))
+    (table, _), jobs, _, floor, _, (queue, x, scores, _, mine, _, _), _, at = live
+    waiting, running = at[WAITING], look_ahead(floor, jobs[2])
+    place = (int(floor[-1][FREE]), size, floor[3][0], running)
+    look(x, queue[:waiting], table, mine, now, place)
     score(x[:waiting], weights, scores[:waiting])

@@ -30,23 +30,29 @@ waiting job becomes due at the hard level, oldest first.
                      the fifth what a wait of U is worth in the score of a learned order
     held     (3,)    processors that jobs due at the soft level may still take; jobs started so far
                      as due at the soft and at the hard level
-    marked   (m,)    `SOFT`, `HARD` or 0 of each waiting job
+    marked   (n,)    `SOFT`, `HARD` or 0 of each job
+    named    (n,)    the jobs marked now, oldest first
+    promoted (n,)    processors of running jobs that were started as due at the soft level
+    holds    (P + 1, 2)  time until so many processors are free, s, as of which ``look``
+    shield   (3,)    as in `machine_state`
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from rheostat.simulation.learned_priority.compiled import lent
+from rheostat.simulation.learned_priority.compiled import lent, native
 from rheostat.simulation.learned_priority.machine_state import (
-    BUSY,
     FREE,
+    HARD,
+    SOFT,
     SPARE,
     UNTIL,
     WHO,
     Floor,
     Jobs,
-    shadow_time,
+    no_shield,
+    time_free,
 )
 from rheostat.simulation.learned_priority.reference_schedule import (
     ReferenceSchedule,
@@ -55,11 +61,11 @@ from rheostat.simulation.learned_priority.reference_schedule import (
 )
 
 Array = np.ndarray
-SOFT, HARD = 1, 2
-FIRST = -1e300  # before every score; a step of `STEP` of it from one job to the next
-STEP = 1e-9
+Guarding = tuple[Array, Array, Array, Array, Array, Array]
+"""marked, named, promoted, held, shield, holds as above."""
 SOFT_PART, FORESEEN_PART, HARD_PART, SHARE = 0.4, 0.2, 0.5, 0.5
 HARD_LEVEL, AGEING = 2, 4
+HOLD, LOOK = 0, 1
 LATER = 2.0  # times as long: a learned order lets few come near, as a wait counts in its score
 
 
@@ -80,13 +86,39 @@ def constants_learned(limit: float, ageing: float) -> Array:
 
 
 @lent
-def levels(other: ReferenceSchedule, now: float, size: int, guard: Array) -> tuple[float, float]:
-    """(wait from which a job is due, from which it is before all), s; infinite ones: no guard."""
-    if guard[2] == np.inf:
-        return np.inf, np.inf
-    past = beside(other, now)
-    soft = max(guard[0] * past, guard[1] * foreseen(other, now, size))
-    return soft, guard[2] * past
+def usual_wait(other: ReferenceSchedule, now: float, guard: Array) -> float:
+    """U, s; infinite without a guard."""
+    return np.inf if guard[HARD_LEVEL] == np.inf else beside(other, now)
+
+
+@native
+def guarding_of(n: int, size: int, guard: Array) -> Guarding:
+    """Nobody is due yet."""
+    held = np.array([guard[3] * size, 0.0, 0.0])
+    marked, named, holds = np.zeros(n, np.int64), np.empty(n, np.int64), np.zeros((size + 1, 2))
+    return marked, named, np.zeros(n), held, no_shield(), holds
+
+
+@lent
+def protect(
+    shield: Array, queue: Array, now: float, jobs: Jobs, hard: float, floor: Floor
+) -> float:
+    """Put the widest waiting job under the ``shield``: nobody who came later may make it due.
+
+    Who is over before it could start, or before it is due at the ``hard`` level, does not.
+    Of ``queue`` the order does not matter.  How long the widest has to wait at least, s.
+    """
+    submit, _, procs, _, _ = jobs
+    state = floor[-1]
+    widest = queue[0]
+    for j in queue:
+        if procs[j] > procs[widest] or (procs[j] == procs[widest] and j < widest):
+            widest = j
+    when, spare = now, state[FREE] - procs[widest]
+    if spare < 0:
+        when, spare = time_free(procs[widest], floor, procs)
+    shield[WHO], shield[UNTIL], shield[SPARE] = widest, max(when, submit[widest] + hard), spare
+    return max(when - now, 0.0)
 
 
 @lent
@@ -94,77 +126,60 @@ def due(
     queue: Array,
     now: float,
     jobs: Jobs,
-    level: tuple[float, float],
+    start: Array,
     floor: Floor,
-    held: Array,
-    marked: Array,
+    other: ReferenceSchedule,
+    guarding: Guarding,
+    level: tuple[int, Array, float, float, int],
 ) -> int:
-    """Mark the jobs that are due; place of the oldest of them, -1 without any.
+    """Mark the jobs of ``queue`` that are due; how many are.
 
-    What those at the soft level would take is taken from ``held`` until `settle`.
+    They lie in order of arrival, those that have started among them.  ``level`` is (processors,
+    guard, U, the longest hold of all, number of this look).  What those at the soft level would
+    take is taken from ``held`` until `settle`.  What is foreseen is asked for only if it matters.
     """
+    marked, named, _, held, _, holds = guarding
+    size, guard, usual, longest, look = level
     submit, _, procs, _, _ = jobs
-    _, _, profile, state = floor
-    soft, hard = level
-    marked[: len(queue)] = 0
-    last = profile[state[BUSY] - 1, 0] if state[BUSY] > 0 else now
-    first, least = -1, min(soft, hard)
-    for k in range(len(queue)):
-        j = queue[k]
-        wait = now - submit[j]
-        if wait + max(last - now, 0.0) < least:
-            break  # and so do all that came later
-        hold = 0.0
-        if procs[j] > state[FREE]:
-            hold = max(shadow_time(profile, state[BUSY], procs[j])[0] - now, 0.0)
-        known = procs[j] <= state[FREE] or hold > 0
-        if wait + hold >= hard and (known or wait >= hard):
-            marked[k] = HARD
-        elif wait + hold >= soft and known and held[0] > 0:
-            marked[k] = SOFT
-            held[0] -= procs[j]
-        if marked[k] and first < 0:
-            first = k
-    return first
-
-
-@lent
-def protect(shield: Array, queue: Array, now: float, jobs: Jobs, hard: float, floor: Floor) -> None:
-    """Put the widest waiting job under the ``shield``: nobody who came later may make it due.
-
-    Who is over before it could start, or before it is due at the ``hard`` level, does not.
-    """
-    submit, _, procs, _, _ = jobs
-    _, _, profile, state = floor
-    widest = queue[0]
+    count, soft, hard = 0, -1.0, guard[2] * usual
+    least, free = min(guard[0] * usual, hard), floor[-1][FREE]
+    if held[0] <= 0:
+        soft = least = hard
     for j in queue:
-        widest = j if procs[j] > procs[widest] else widest
-    when, spare = now, float(state[FREE] - procs[widest])
-    if spare < 0:
-        later, left = shadow_time(profile, state[BUSY], procs[widest])
-        when, spare = later, float(left)
-    shield[WHO], shield[UNTIL], shield[SPARE] = widest, max(when, submit[widest] + hard), spare
+        if not np.isnan(start[j]):
+            continue
+        wait = now - submit[j]
+        if wait + longest < least:
+            break  # and so do all that came later
+        if soft < 0:
+            soft = max(guard[0] * usual, guard[1] * foreseen(other, now, size))
+            least = min(soft, hard)
+        p, fits = procs[j], procs[j] <= free
+        if not fits and holds[p, LOOK] != look:
+            holds[p, LOOK] = look
+            holds[p, HOLD] = max(time_free(p, floor, procs)[0] - now, 0.0)
+        hold = 0.0 if fits else holds[p, HOLD]
+        known = fits or hold > 0
+        if wait + hold >= hard and (known or wait >= hard):
+            marked[j] = HARD
+        elif wait + hold >= soft and known and held[0] > 0:
+            marked[j] = SOFT
+            held[0] -= p
+            least = hard if held[0] <= 0 else least
+        if marked[j]:
+            named[count] = j
+            count += 1
+    return count
 
 
 @lent
-def promote(scores: Array, marked: Array) -> None:
-    """Put due jobs before all others, oldest first."""
-    for k in range(len(scores)):
-        if marked[k] == HARD:
-            scores[k] = 2 * FIRST * (1 - k * STEP)
-        elif marked[k] == SOFT:
-            scores[k] = FIRST * (1 - k * STEP)
-
-
-@lent
-def settle(
-    queue: Array, start: Array, procs: Array, held: Array, marked: Array, promoted: Array
-) -> None:
+def settle(count: int, start: Array, procs: Array, guarding: Guarding) -> None:
     """Give back what marked jobs that did not start would have taken; note what others took."""
-    for k in range(len(queue)):
-        j = queue[k]
+    marked, named, promoted, held, _, _ = guarding
+    for j in named[:count]:
         if np.isnan(start[j]):
-            held[0] += procs[j] if marked[k] == SOFT else 0.0
-        elif marked[k]:
-            promoted[j] = procs[j] if marked[k] == SOFT else 0.0
-            held[marked[k]] += 1
+            held[0] += procs[j] if marked[j] == SOFT else 0.0
+        else:
+            promoted[j] = procs[j] if marked[j] == SOFT else 0.0
+            held[marked[j]] += 1
+        marked[j] = 0
