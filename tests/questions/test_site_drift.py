@@ -83,3 +83,32 @@ def test_jobs_of_one_application_are_one_witness():
     assert newest["coverage"] < 0.87
     assert newest["coverage_high"] > newest["coverage"] + 0.1
     assert answer.alarms == ()
+
+
+def test_a_model_that_knows_the_weeks_before_by_heart_raises_no_alarm():
+    """What it had learned from is nearer than what comes; its own forecasts say by how much."""
+    jobs = rh.table(log().frame.sort("submit_s"))
+    known = jobs.numpy("submit_s") < 5 * 7 * DAY_S
+
+    class ByHeart(Usual):
+        def predict(self, asked: JobTable) -> Outcome:
+            draws = Usual().predict(asked)["runtime_s"]
+            nearer = (jobs.numpy("runtime_s") / 100.0) ** 0.6
+            return Outcome({"runtime_s": np.where(known, draws * nearer, draws)})
+
+    errors = rh.site.drift(jobs, ByHeart()).weeks["error"].to_list()
+    assert errors[-1] > 1.5 * np.median(errors[:-1])
+    assert rh.site.drift(jobs, ByHeart()).alarms == ()
+
+
+def test_an_interval_that_misses_by_rounding_holds():
+    class Constant(Usual):
+        def predict(self, asked: JobTable) -> Outcome:
+            draws = np.full((400, len(asked)), 321.0)
+            return Outcome({**Usual().predict(asked).draws, "power_w": draws})
+
+    jobs = log()
+    for off, held in ((1.004, 1.0), (1.02, 0.0)):
+        measured = rh.table(jobs.frame.with_columns(power_w=pl.lit(off * 321.0)))
+        weeks = rh.site.drift(measured, Constant()).weeks.filter(pl.col("quantity") == "power_w")
+        assert weeks["coverage"].to_list() == [held] * 6

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rheostat as rh
-from rheostat.decision.replacement import compared, log_crps
+from rheostat.decision.replacement import ModelComparison, compared, log_crps
 from rheostat.errors import DataError
 
 DAY_S = 86_400.0
@@ -100,3 +100,46 @@ def test_witnesses_of_one_application_count_once():
     one = compared("runtime_s", current, new, true, np.arange(400))
     ten = compared("runtime_s", current, new, true, np.repeat(np.arange(40), 10))
     assert ten.standard_error / one.standard_error == pytest.approx(np.sqrt(10), rel=0.02)
+
+
+def written(jobs):
+    """The log's first weeks with run times that many times as long."""
+
+    def weeks(*times):
+        part = jobs.frame.head(150 * len(times))
+        long = np.repeat(np.array(times, dtype=float), 150) * part["runtime_s"].to_numpy()
+        return rh.table(part.with_columns(runtime_s=long))
+
+    return weeks
+
+
+def test_watts_that_never_change_keep_no_better_model_out():
+    """Forecasts of a constant differ in their last digits, which is no loss; one per cent is."""
+    exact = ModelComparison("power_w", 90, 9, 1e-9, 4e-9, 1e-10, 1.0, 1.0)
+    assert exact.not_worse
+    assert not exact.better
+    assert not ModelComparison("power_w", 90, 9, 0.01, 0.03, 1e-3, 1.0, 1.0).not_worse
+
+
+def test_weeks_that_no_model_forecasts_are_not_learned_from(tmp_path):
+    """Where minutes were written for seconds, the model in use stays until somebody has looked."""
+    file, log_of = tmp_path / "model.rheo", written(log())
+    rh.site.refit(log_of(1, 1, 1), file, method="lightgbm")
+    before = file.read_bytes()
+    answer = rh.site.refit(log_of(1, 1, 1, 1 / 60), file, method="lightgbm")
+    assert (answer.replaces, answer.strange) == (False, True)
+    assert "neither it nor the new one" in str(answer)
+    assert file.read_bytes() == before
+
+
+def test_the_model_before_that_is_kept_is_one_that_held(tmp_path):
+    """A replacement of a model that failed leaves the copy of the one before it alone."""
+    file, log_of = tmp_path / "model.rheo", written(log())
+    rh.site.refit(log_of(1, 1), file, method="lightgbm")
+    good = file.read_bytes()
+    assert rh.site.refit(log_of(1, 9, 9), file, method="lightgbm").previous.read_bytes() == good
+    assert file.read_bytes() != good
+    fit(log_of(50, 50, 50), file)
+    again = rh.site.refit(log_of(1, 9, 9), file, method="lightgbm")
+    assert again.replaces
+    assert again.previous.read_bytes() == good

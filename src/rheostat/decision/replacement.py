@@ -28,6 +28,9 @@ FEWEST_JOBS, FEWEST_GROUPS = 30, 5
 """Jobs, and users' applications, from which anything can be told."""
 MARGIN = 0.05
 """Share by which a score may be higher where chance can explain the difference."""
+NEGLIGIBLE = 0.01
+"""Of the logarithm: less than one per cent of a value is no difference that a meter tells.  Watts
+that are the same in every run are forecast to their last digit by any model."""
 
 
 @dataclass(frozen=True)
@@ -57,16 +60,26 @@ class ModelComparison:
         """Whether the new model may replace the one in use.
 
         Its score is not higher by more than one standard error, nor by more than 5 %, and it has a
-        forecast for as many jobs.
+        forecast for as many jobs.  Scores that are within one per cent of the values are alike.
 
         >>> ModelComparison("runtime_s", 90, 9, 0.20, 0.205, 0.006, 1.0, 1.0).not_worse
         True
         >>> ModelComparison("runtime_s", 90, 9, 0.20, 0.220, 0.030, 1.0, 1.0).not_worse
         False
         """
-        most = min(self.standard_error, MARGIN * self.score_current)
+        most = max(min(self.standard_error, MARGIN * self.score_current), NEGLIGIBLE)
         higher = self.score_new - self.score_current
         return self.enough and higher <= most and self.known_new >= self.known_current
+
+    @property
+    def better(self) -> bool:
+        """Whether the new model is clearly nearer: by two standard errors and by 5 %.
+
+        >>> ModelComparison("runtime_s", 90, 9, 0.20, 0.10, 0.030, 1.0, 1.0).better
+        True
+        """
+        lower = self.score_current - self.score_new
+        return self.enough and lower > max(2 * self.standard_error, MARGIN * self.score_current)
 
 
 def compared(

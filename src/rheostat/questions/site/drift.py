@@ -11,10 +11,10 @@ import numpy as np
 import polars as pl
 
 from rheostat.core.jobs import JobTable, Moment
-from rheostat.core.outcome import Array
+from rheostat.core.outcome import Array, Outcome
 from rheostat.core.report import Grid, Report, Section
 from rheostat.core.units import format_moment
-from rheostat.decision.replacement import FEWEST_GROUPS, FEWEST_JOBS
+from rheostat.decision.replacement import FEWEST_GROUPS, FEWEST_JOBS, NEGLIGIBLE
 from rheostat.errors import DataError
 from rheostat.explanation.number_words import plain_name, share
 from rheostat.questions import inputs, listener
@@ -26,7 +26,7 @@ LEVEL = 0.9
 TOLERANCE = 0.05
 """Intervals that hold so much less than they say are no cause for an alarm."""
 WORSE = 1.5
-"""Times the error of a usual week before."""
+"""Times the error of a usual week before, and the error that the forecasts say of themselves."""
 WEEK_S = 7 * 86_400.0
 MOST_JOBS = 50_000
 COLUMNS = ("week", "quantity", "jobs", "groups", "error", "coverage", "coverage_high", "alarm")
@@ -78,7 +78,8 @@ def site_drift(jobs: inputs.Jobs, model: inputs.Model) -> SiteDriftAnswer:
 
     An alarm is raised where the newest week's 90 % intervals held clearly less than 85 %, beyond
     what chance between users' applications explains, or where half of its forecasts were off by 1.5
-    times what was usual before. Jobs that the model learned from flatter it.
+    times what was usual before and what the forecasts say of themselves. Jobs that the model
+    learned from flatter it.
 
     Parameters
     ----------
@@ -146,10 +147,20 @@ def _checked(log: JobTable, draws: Array, true: Array) -> pl.DataFrame:
     ratio = np.divide(true, middle, out=np.full(len(true), np.nan), where=known)
     group = who_ran(log)
     app = log.frame["app"].cast(pl.String).fill_null("") if "app" in log.columns else group
+    held = (low <= (1 + NEGLIGIBLE) * true) & (true <= (1 + NEGLIGIBLE) * high)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        expected = np.median(np.abs(draws / middle - 1), axis=0)
     return pl.DataFrame({
-        "ratio": pl.Series(ratio).fill_nan(None), "held": (low <= true) & (true <= high),
-        "group": group, "app": app,
+        "ratio": pl.Series(ratio).fill_nan(None), "held": held, "group": group, "app": app,
+        "expected": pl.Series(expected).fill_nan(None),
     })  # fmt: skip
+
+
+def misses(log: JobTable, outcome: Outcome) -> bool:
+    """Whether intervals of any quantity held clearly less jobs of a log than they should."""
+    parts = [_checked(log, outcome[q], log.numpy(q)) for q in targets_in(log) if q in outcome]
+    known = [part.filter(pl.col("ratio").is_not_null()) for part in parts]
+    return any(len(part) and _coverage(part)[1] < LEVEL - TOLERANCE for part in known)
 
 
 def who_ran(log: JobTable) -> pl.Series:
@@ -172,6 +183,7 @@ def _week(part: pl.DataFrame, name: str, last_s: float) -> dict[str, Any]:
         "week": format_moment(begin, "%Y-%m-%d"), "quantity": name, "jobs": len(part),
         "groups": groups, "error": float((1 / part["ratio"] - 1).abs().median()),  # type: ignore[arg-type]
         "coverage": coverage, "coverage_high": high, "alarm": None,
+        "expected": part["expected"].median(),
     }  # fmt: skip
 
 
@@ -194,8 +206,8 @@ def _judge(weeks: list[dict[str, Any]]) -> None:
     for k, week in enumerate(weeks):
         if week["jobs"] < FEWEST_JOBS or week["groups"] < FEWEST_GROUPS:
             continue
-        short = week["coverage_high"] < LEVEL - TOLERANCE
-        week["alarm"] = bool(short or week["error"] > WORSE * _usual(weeks[:k]))
+        usual = max(_usual(weeks[:k]), week["expected"], NEGLIGIBLE)
+        week["alarm"] = week["coverage_high"] < LEVEL - TOLERANCE or week["error"] > WORSE * usual
 
 
 def _usual(before: Sequence[Mapping[str, Any]]) -> float:

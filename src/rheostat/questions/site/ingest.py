@@ -158,7 +158,7 @@ def ingest(
 
 
 @dataclass(frozen=True)
-class LogPart:
+class AccountingPart:
     """A piece of accounting; ``until_s`` where all that accounting had before it is read."""
 
     piece: SacctPiece | None = None
@@ -174,14 +174,18 @@ def _from_export(folder: Path, source: Path, zone: str, workers: Workers | None)
             [f"expected an export of sacct, got {describe_file(source)}, read as {form}"],
         )
     pieces = sacct_pieces(source, zone=zone) if form == "sacct" else ()
-    parts = map(LogPart, pieces) if form == "sacct" else [LogPart(table=read(source, form))]
+    parts = (
+        map(AccountingPart, pieces)
+        if form == "sacct"
+        else [AccountingPart(table=read(source, form))]
+    )
     kept = JobStore(folder, new=True)
     with kept.writing(), listener.working(f"reading {source}"):
         merged = _taken_in(kept, parts, workers)
     return IngestAnswer(store=str(folder), source=str(source), merged=merged)
 
 
-def _asked(program: str, start: float, end: float, window_s: float) -> Iterator[LogPart]:
+def _asked(program: str, start: float, end: float, window_s: float) -> Iterator[AccountingPart]:
     """What sacct says, stretch by stretch of time."""
     with tempfile.TemporaryDirectory() as folder:
         lines = Path(folder) / "sacct.psv"
@@ -189,8 +193,8 @@ def _asked(program: str, start: float, end: float, window_s: float) -> Iterator[
             stop = min(start + window_s, end)
             with listener.working(f"asking {program} for {format_moment(start)}"):
                 sacct_lines(start, stop, lines, program)
-            yield from map(LogPart, sacct_pieces(lines) if _has_jobs(lines) else ())
-            yield LogPart(until_s=stop)
+            yield from map(AccountingPart, sacct_pieces(lines) if _has_jobs(lines) else ())
+            yield AccountingPart(until_s=stop)
             start = stop
 
 
@@ -200,8 +204,8 @@ def _has_jobs(lines: Path) -> bool:
         return bool(file.read(1))
 
 
-def _read(part: LogPart) -> LogPart:
-    return part if part.piece is None else LogPart(table=part.piece.table())
+def _read(part: AccountingPart) -> AccountingPart:
+    return part if part.piece is None else AccountingPart(table=part.piece.table())
 
 
 def left_out(table: JobTable) -> dict[str, int]:
@@ -209,7 +213,7 @@ def left_out(table: JobTable) -> dict[str, int]:
     return {n.message: n.count for n in table.notes if n.dropped and n.message != FOLDED}
 
 
-def _taken_in(store: JobStore, parts: Iterable[LogPart], workers: Workers | None) -> Merged:
+def _taken_in(store: JobStore, parts: Iterable[AccountingPart], workers: Workers | None) -> Merged:
     """Pieces are read wherever there is a worker, and merged here in their order."""
     total, lost = Merged(), Counter[str]()
     with spread_over(workers) as spread:

@@ -21,7 +21,7 @@ from rheostat.prediction.saved_models.persist import save
 from rheostat.questions import inputs, listener
 from rheostat.questions.answer import Answer
 from rheostat.questions.listener import question
-from rheostat.questions.site.drift import ended_jobs, who_ran
+from rheostat.questions.site.drift import ended_jobs, misses, who_ran
 from rheostat.recipes.nodecount import kind_of, targets_in
 
 COLUMNS = ("quantity", "jobs", "groups", "score_current", "score_new", "standard_error",
@@ -35,7 +35,8 @@ class SiteRefitAnswer(Answer):
     Parameters
     ----------
     replaces : bool
-        Whether the new model is not worse on the newest jobs in any quantity.
+        Whether the new model is not worse on the newest jobs in any quantity, and either better in
+        one or one that these jobs do not contradict.
     comparisons : tuple of ModelComparison
         One a quantity; none where no model was in use.
     method : str
@@ -43,7 +44,9 @@ class SiteRefitAnswer(Answer):
     held_out : int
         Newest jobs that both were judged on.
     file, previous : Path or None
-        Where the new model was written, and where the one before is kept.
+        Where the new model was written, and where the last one is kept that held.
+    strange : bool
+        Whether the newest jobs lie outside the intervals of both models.
     """
 
     schema: ClassVar[str] = "rheostat.site.refit/1"
@@ -53,6 +56,7 @@ class SiteRefitAnswer(Answer):
     held_out: int
     file: Path | None = None
     previous: Path | None = None
+    strange: bool = False
 
     def report(self) -> Report:
         """What happens to the model, and the scores."""
@@ -64,7 +68,9 @@ class SiteRefitAnswer(Answer):
         if self.file is not None:
             first.append(f"{self.file} has learned from all jobs that have ended, the newest too.")
         if self.previous is not None:
-            first.append(f"The model before it is {self.previous}: copy it back to return to it.")
+            first.append(
+                f"{self.previous} is the last one that held: copy it back to return to it."
+            )
         return tuple(first)
 
     def _verdict(self) -> str:
@@ -78,6 +84,11 @@ class SiteRefitAnswer(Answer):
         if not all(c.enough for c in self.comparisons):
             few = f"{FEWEST_JOBS} jobs of {FEWEST_GROUPS} users' applications are needed"
             return f"The model in use stays: too few new jobs can tell ({few})."
+        if all(c.not_worse for c in self.comparisons):
+            return (
+                "The model in use stays: neither it nor the new one forecasts the newest jobs, and "
+                "a model would learn from them. rheostat site drift says what is strange of them."
+            )
         return "The model in use stays: on the newest jobs the new one is worse."
 
     def facts(self) -> Mapping[str, Any]:
@@ -86,7 +97,7 @@ class SiteRefitAnswer(Answer):
             "replaces": self.replaces, "kind": self.method, "held_out": self.held_out,
             "model": None if self.file is None else str(self.file),
             "previous": None if self.previous is None else str(self.previous),
-            "comparisons": [_row(c) for c in self.comparisons],
+            "strange": self.strange, "comparisons": [_row(c) for c in self.comparisons],
         }  # fmt: skip
 
     def grids(self) -> tuple[Grid, ...]:
@@ -109,16 +120,17 @@ def site_refit(
 
     It is judged on jobs of the newest ``test_period`` that have ended, after learning from those
     that had ended before; then it learns from all.  It replaces the model in use where its score
-    is in no quantity higher by more than one standard error of the difference or 5 %.  Jobs that
-    the model in use had learned from flatter that one.
+    is in no quantity higher by more than one standard error of the difference or 5 %.  Where the
+    newest jobs lie outside the intervals of both, it has to be better: what is replaced would learn
+    from jobs that may be recorded wrongly.  Jobs that the model in use had learned from flatter it.
 
     Parameters
     ----------
     jobs : JobTable or path
         A log, or the folder that `ingest` fills.
     model : path
-        The model in use, which is replaced; where there is none the new one is the first.  The one
-        before stays beside it as ``NAME.previous``.
+        The model in use, which is replaced; where there is none the new one is the first.  The last
+        one whose intervals held the newest jobs stays beside it as ``NAME.previous``.
     test_period : str
         The newest jobs that models are judged on: ``"7d"``, ``"48h"``.
     method : str
@@ -155,29 +167,37 @@ def site_refit(
     recent = ended_jobs(recent, "site refit")
     chosen = kind_of(method, log, ("nodes",))
     comparisons: tuple[ModelComparison, ...] = ()
+    missed = (False, False)
     if current is not None:
-        comparisons = _compared(recent, current, inputs.fitted(past, None, chosen, seed))
-    replaces = current is None or (bool(comparisons) and all(c.not_worse for c in comparisons))
+        new = inputs.fitted(past, None, chosen, seed)
+        comparisons, missed = _compared(recent, current, new)
+    fair = bool(comparisons) and all(c.not_worse for c in comparisons)
+    strange = all(missed)
+    replaces = current is None or (fair and (not strange or any(c.better for c in comparisons)))
     written = path if replaces and not dry_run else None
-    previous = _kept(path) if written and comparisons else None
+    previous = _kept(path, good=not missed[0]) if written and comparisons else None
     if written:
         save(inputs.fitted(log, None, chosen, seed), path)
     return SiteRefitAnswer(
         replaces=replaces, comparisons=comparisons, method=chosen, held_out=len(recent),
-        file=written, previous=previous,
+        file=written, previous=previous, strange=strange,
     )  # fmt: skip
 
 
-def _compared(recent: JobTable, current: Predictor, new: Predictor) -> tuple[ModelComparison, ...]:
+def _compared(
+    recent: JobTable, current: Predictor, new: Predictor
+) -> tuple[tuple[ModelComparison, ...], tuple[bool, bool]]:
+    """Scores by quantity, and whether the intervals of each model miss too many jobs."""
     asked = recent.known_at(Moment.SUBMIT)
     with listener.working(f"forecasting {len(recent):,} jobs"):
         ours, theirs = new.predict(asked), current.predict(asked)
     groups = _numbered(recent)
-    return tuple(
+    scores = tuple(
         compared(q, theirs[q], ours[q], recent.numpy(q), groups)
         for q in targets_in(recent)
         if q in ours and q in theirs
     )
+    return scores, (misses(recent, theirs), misses(recent, ours))
 
 
 def _numbered(jobs: JobTable) -> Array:
@@ -186,10 +206,11 @@ def _numbered(jobs: JobTable) -> Array:
     return named
 
 
-def _kept(path: Path) -> Path:
-    """A copy of the model in use, beside it."""
+def _kept(path: Path, *, good: bool) -> Path:
+    """Where the last model is that held; a copy of the one in use, if it does or none is there."""
     beside = path.with_name(f"{path.name}.previous")
-    replace_file(beside, path.read_bytes())
+    if good or not beside.exists():
+        replace_file(beside, path.read_bytes())
     return beside
 
 
