@@ -46,6 +46,18 @@ def test_a_named_network_has_time_memory_and_a_request(model, capsys):
     assert requests[0] > requests[1] > 0
 
 
+def test_a_page_has_the_notes_of_the_answer_and_a_batch_is_a_number(tmp_path, capsys):
+    page = tmp_path / "page.html"
+    call = ["dnn", "front", "resnet50", "--device", "T4,H100", "--batch-size", "256,512"]
+    assert run([*call, "--html", str(page)]) == 0
+    assert "does not fit, left out: T4 at 256" in page.read_text()
+    capsys.readouterr()
+    for source, words, more in (("resnet51", "ResNet50", []), ("resnet50", "whole number", ["0"])):
+        batch = ["--batch-size", *more] if more else []
+        assert run(["dnn", "predict", source, "--device", "T4", *batch])
+        assert words in capsys.readouterr().err
+
+
 @pytest.mark.slow
 def test_a_table_is_answered_row_by_row(model, capsys):
     assert run(["dnn", "predict", str(model), str(model.parent / "runs.csv"), "--json"]) == 0
