@@ -53,7 +53,10 @@ class Answer(ABC):
 
     def page_report(self) -> Report:
         """The report of a page, where nothing stands beside it: with notes, which precede it."""
-        report = self.report()
+        return self.with_notes(self.report())
+
+    def with_notes(self, report: Report) -> Report:
+        """The report with those notes of the answer that it does not state."""
         said = {s for section in report.sections for s in section.sentences}
         if not (more := tuple(n for n in self.notes if n not in said)):
             return report

@@ -34,9 +34,8 @@ SPREAD, NEVER_TIMED = 0.3, 1.8
 """Log error of a roofline where all kinds were timed, and for each share of the time in kinds that
 never were: what six families of PROFET's networks and both kinds of layers of Justus et al. showed
 when they were left out."""
-PRIOR_FAMILIES, LEAST_FREEDOM = 1.0, 3.0
-"""Families that these two count for beside a machine's own: one, as both tables are of GPUs and
-other machines differ; and the freedom of an interval where it has hardly any of its own."""
+PRIOR_FAMILIES = 3.0
+"""Families that these two count for: few, as both tables are of GPUs and other machines differ."""
 EQUAL = 0.5
 """The roofline's share of the answer, chosen on families of PROFET's networks left out: equal
 shares, which are hard to beat where nothing says who is right."""
@@ -88,11 +87,8 @@ class Unlike:
                 expected = _expected(_never_timed(made[out], made[~out]))
                 error = log_y[out] - less.predict(roofline_terms(asked.terms), asked.device)
                 off.append(float(np.mean((error / expected) ** 2)))
-        count = PRIOR_FAMILIES + len(off)
-        times, freedom = (
-            float(np.sqrt((PRIOR_FAMILIES + sum(off)) / count)),
-            max(count, LEAST_FREEDOM),
-        )
+        freedom = PRIOR_FAMILIES + len(off)
+        times = float(np.sqrt((PRIOR_FAMILIES + sum(off)) / freedom))
         few = len(np.unique(known.app)) < FEWEST
         return Unlike(roofline, made, max(times, FEW_TIMES) if few else times, freedom, few)
 
