@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from rheostat.cli import run
+from rheostat.errors import QuestionError
+from rheostat.questions.dnn.step import predict
 from tests.prediction.test_step_cost import many_runs, plus
 
 
@@ -44,6 +46,18 @@ def test_a_named_network_has_time_memory_and_a_request(model, capsys):
         assert {"baseline_runtime_s", "epoch_s", "memory_peak_b", "memory_b"} <= set(row)
         requests.append(row["time_limit_s"])
     assert requests[0] > requests[1] > 0
+
+
+def test_a_page_has_the_notes_of_the_answer_and_a_batch_is_a_number(tmp_path, capsys):
+    page = tmp_path / "page.html"
+    call = ["dnn", "front", "resnet50", "--device", "T4,H100", "--batch-size", "256,512"]
+    assert run([*call, "--html", str(page)]) == 0
+    assert "does not fit, left out: T4 at 256" in page.read_text()
+    capsys.readouterr()
+    assert run(["dnn", "predict", "resnet51", "--device", "T4"])
+    assert "ResNet50" in capsys.readouterr().err
+    with pytest.raises(QuestionError, match="expected a whole number from 1, got 0"):
+        predict("resnet50", device="T4", batch_size=0)
 
 
 @pytest.mark.slow

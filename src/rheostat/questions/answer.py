@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from rheostat.core.report import Grid, Report
+from rheostat.core.report import Grid, Report, Section
 from rheostat.errors import DataError
 
 if TYPE_CHECKING:
@@ -52,8 +52,15 @@ class Answer(ABC):
         return ""
 
     def page_report(self) -> Report:
-        """The report of a page, where nothing stands beside it: with what precedes the answer."""
-        return self.report()
+        """The report of a page, where nothing stands beside it: with notes, which precede it."""
+        return self.with_notes(self.report())
+
+    def with_notes(self, report: Report) -> Report:
+        """The report with those notes of the answer that it does not state."""
+        said = {s for section in report.sections for s in section.sentences}
+        if not (more := tuple(n for n in self.notes if n not in said)):
+            return report
+        return replace(report, sections=[*report.sections, Section("notes", more)])
 
     def grids(self) -> tuple[Grid, ...]:
         """Whole tables, for a pipe; none where the report's text is all there is."""

@@ -18,7 +18,8 @@ _WORDS = {
     "view_as_real getitem lift_fresh_copy _assert_tensor_metadata sym_size unsafe_split "
     "unsafe_split_with_sizes unsafe_chunk unfold _linalg_check_errors _indices _values coalesce "
     "_sparse_coo_tensor_with_dims_and_tensors "
-    "is_coalesced _coalesced",
+    "is_coalesced _coalesced "
+    "_record_function_enter _record_function_enter_new _record_function_exit",
     "data_movement": "clone copy copy_ _to_copy cat stack full full_like empty empty_like zeros "
     "ones zeros_like ones_like arange scalar_tensor constant_pad_nd flip roll repeat tril triu "
     "fill new_zeros new_full new_empty empty_strided contiguous eye lift linspace slice_scatter "

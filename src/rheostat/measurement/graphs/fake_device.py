@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from rheostat.measurement.graphs.whole_layers import not_compiled
+
 
 @contextmanager
 def without_numbers(torch: Any) -> Iterator[Any]:
@@ -14,7 +16,7 @@ def without_numbers(torch: Any) -> Iterator[Any]:
     before = torch.nn.Module._apply
     torch.nn.Module._apply = _applied
     try:
-        with mode, _on_the_host(torch):
+        with mode, _on_the_host(torch), not_compiled(torch):
             yield mode
     finally:
         torch.nn.Module._apply = before

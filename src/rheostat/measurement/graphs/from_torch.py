@@ -8,6 +8,7 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from rheostat.measurement.graphs.exported_program import SavedProgram, read_prog
 from rheostat.measurement.graphs.hlo.hlo_types import HloType
 from rheostat.measurement.graphs.op_rows import OpCost, OpRows
 from rheostat.measurement.graphs.recurrent_rows import add_recurrent
+from rheostat.measurement.graphs.user_code import VALUES_NEEDED, own_line
 from rheostat.measurement.graphs.whole_layers import kept_whole
 
 DTYPES = {"float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "bool": "pred",
@@ -108,19 +110,29 @@ def from_torch(
 def untraceable(name: str, error: Exception) -> DataError:
     """What to say of code that PyTorch cannot trace."""
     said = (str(error).splitlines() or [type(error).__name__])[0]
-    advice = "a module whose steps depend on values cannot be traced: give a module without"
+    problem = f"expected a module that PyTorch traces, got {said[:300]} ({own_line(error)})"
+    advice = []
     if isinstance(error, TypeError):
-        advice = "give what its forward takes, without labels"
-    return DataError(name, [f"expected a module that PyTorch traces, got {said[:300]}", advice])
+        advice = ["give what its forward takes, without labels"]
+    elif type(error).__name__ in VALUES_NEEDED or "data-dependent" in str(error).lower():
+        advice = ["a module whose steps depend on values cannot be traced: give a module without"]
+    return DataError(name, [problem, *advice])
 
 
 def _mean(output: Any) -> Any:
-    """The mean of all arrays of what a module returns."""
-    parts = list(_arrays(output))
-    return sum(p.float().mean() for p in parts if p.is_floating_point())
+    """The loss that a module returns, else the mean of all arrays of what it returns."""
+    named = output if isinstance(output, Mapping) else getattr(output, "__dict__", {})
+    if getattr(loss := named.get("loss"), "ndim", None) == 0:
+        return loss
+    parts = [p for p in _arrays(output) if p.is_floating_point()]
+    if not parts:
+        raise TypeError(f"a {type(output).__name__} without an array that may be a loss")
+    return sum(p.float().mean() for p in parts)
 
 
 def _arrays(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        value = vars(value)
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, (tuple, list)):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
-LIBRARIES = ("site-packages", str(Path(__file__).parents[2]))
+from rheostat.measurement.graphs.user_code import is_own
+
 Held = dict[Any, list[Any]]
 """Nodes that live until another one has run, the last of a way back."""
 
@@ -42,7 +42,7 @@ def _named_arrays(torch: Any) -> list[Any]:
     """Of the frames of the user's code, the arrays that no parameter is, in any nesting."""
     matched, frame = [], sys._getframe(1)
     while frame is not None:
-        if not any(place in frame.f_code.co_filename for place in LIBRARIES):
+        if is_own(frame.f_code.co_filename):
             values = [dict(v) if isinstance(v, Mapping) else v for v in frame.f_locals.values()]
             matched += torch.utils._pytree.tree_leaves(values)
         frame = frame.f_back  # type: ignore[assignment]

@@ -6,9 +6,8 @@ import importlib.util
 import inspect
 import re
 import sys
-import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,14 +17,12 @@ from typing import Any
 from rheostat.core.graph import Graph
 from rheostat.errors import DataError, RheostatError
 from rheostat.measurement.graphs.read_graph import read_graph
+from rheostat.measurement.graphs.user_code import VALUES_NEEDED, no_options, own_line
 
 EXAMPLE = "write `def step(batch_size=32): return model, torch.randn(batch_size, 3, 224, 224)`"
 AUTOCAST = "its code asks for autocast: all products are taken in 16 bits"
 BATCH_NAMES = ("batch_size", "batch", "bs")
 ATTRIBUTE = "example_input_array"
-LIBRARIES = ("site-packages", "<frozen", str(Path(__file__).parents[2]))
-VALUES_NEEDED = ("DynamicOutputShapeException", "DataDependentOutputException",
-                 "GuardOnDataDependentSymNode")  # fmt: skip
 CODE = re.compile(r"(?:(.+\.py)|([A-Za-z_][\w.]*)):([A-Za-z_]\w*)")
 
 
@@ -93,6 +90,9 @@ def open_step(source: str, batch: int | None = None, optimizer: str = "sgd") -> 
 def _of_file(source: str, batch: int | None) -> StepSource:
     if Path(source).suffix == ".onnx":
         return _of_onnx(source, batch)
+    if Path(source).suffix == ".py":
+        problem = f"expected a function or class of it, as {source}:step, got the file alone"
+        raise DataError(source, [problem])
     graph = read_graph(source)
     said = ["a graph's file has the batch that it was written with: --batch-size says which it was"]
     return StepSource(graph, batch, "", "graph", () if batch is None else tuple(said))
@@ -124,7 +124,10 @@ def _module(source: str, file: str | None, name: str) -> ModuleType:
         assert spec.loader is not None
         made = importlib.util.module_from_spec(spec)
         sys.modules.setdefault(spec.name, made)
-        with redirect_stdout(sys.stderr):  # what it prints is no part of the answer
+        with (
+            no_options(file),
+            redirect_stdout(sys.stderr),
+        ):  # what it prints is no part of the answer
             spec.loader.exec_module(made)
     except RheostatError:
         raise
@@ -135,11 +138,8 @@ def _module(source: str, file: str | None, name: str) -> ModuleType:
 
 def _failed(source: str, error: BaseException) -> DataError:
     """With the last line of the user's own code that ran."""
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [f for f in frames if not any(place in f.filename for place in LIBRARIES)]
-    at = (own or frames)[-1]
     said = str(error).splitlines()[0][:300] if str(error) else ""
-    problems = [f"raised {type(error).__name__}: {said} ({at.filename}, line {at.lineno})"]
+    problems = [f"raised {type(error).__name__}: {said} ({own_line(error)})"]
     if type(error).__name__ in VALUES_NEEDED:
         problems += ["nothing is computed here, and there a size or a choice depends on values",
                      "give a step without, as masks in place of indices"]  # fmt: skip
@@ -154,19 +154,20 @@ def _of_code(
         here = [n for n in vars(module) if not n.startswith("_")][:20]
         raise DataError(source, [f"expected a step {name}, got a file with {', '.join(here)}"])
     torch = sys.modules.get("torch")
-    call, given = _call(thing, batch, source)
+    call, given, default = _call(thing, batch, source)
+    made: tuple[Any, ...] = (None,)
     try:
         with _empty(torch), redirect_stdout(sys.stderr):
             made = call()
     except RheostatError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise _failed(source, error) from error
     if torch is not None and isinstance(made[0], torch.nn.Module) and len(made) > 1:
         return _of_torch(torch, made, source, batch, given, optimizer)
     given_badly = batch is not None and not given
     if torch is not None and inspect.isfunction(thing) and not callable(made[0]):
-        step = None if given_badly else _of_loop(torch, call, source, batch)
+        step = None if given_badly else _of_loop(torch, call, source, batch or default)
         if step is not None:
             return step
     if len(made) == 1 or not callable(made[0]):
@@ -180,7 +181,7 @@ def _of_code(
 
     graph = from_jax(made[0], *made[1:], name=source)
     said = "a JAX function is taken as the whole step: what it takes in holds parameters and data"
-    return StepSource(graph, batch, "", "jax", (said,))
+    return StepSource(graph, batch or default, "", "jax", (said,))
 
 
 @contextmanager
@@ -197,10 +198,10 @@ def _empty(torch: Any) -> Iterator[None]:
         yield
 
 
-def _call(thing: Any, batch: int | None, source: str) -> tuple[Callable[[], Any], bool]:
-    """What makes the step and its inputs, and whether the batch is given to it."""
-    given, more = False, dict[str, int]()
-    if inspect.isfunction(thing):
+def _call(thing: Any, batch: int | None, source: str) -> tuple[Callable[[], Any], bool, int | None]:
+    """What makes the step and its inputs, whether the batch is given to it, and its own batch."""
+    given, more, default = False, dict[str, int](), None
+    if inspect.isfunction(thing) or inspect.isclass(thing):
         asked = inspect.signature(thing).parameters
         batches = [n for n in BATCH_NAMES if n in asked][:1]
         given = bool(batches) and batch is not None
@@ -208,19 +209,23 @@ def _call(thing: Any, batch: int | None, source: str) -> tuple[Callable[[], Any]
                    if p.default is p.empty and p.name not in batches
                    and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]  # fmt: skip
         if lacking:
-            problem = f"expected a function of batch_size or of nothing, got {', '.join(lacking)}"
+            kind = "class" if inspect.isclass(thing) else "function"
+            problem = f"expected a {kind} of batch_size or of nothing, got {', '.join(lacking)}"
             raise DataError(source, [problem, EXAMPLE])
         more = {n: batch or 32 for n in batches
                 if given or asked[n].default is inspect.Parameter.empty}  # fmt: skip
+        sizes = [*more.values(), *(asked[n].default for n in batches)]
+        default = next((n for n in sizes if isinstance(n, int)), None)
 
     def call() -> tuple[Any, ...]:
-        made = thing(**more) if inspect.isclass(thing) or inspect.isfunction(thing) else thing
-        made = made if isinstance(made, tuple) and made else (made,)
+        with no_options(source):
+            made = thing(**more) if inspect.isclass(thing) or inspect.isfunction(thing) else thing
+        made = tuple(made) if isinstance(made, (tuple, list)) and made else (made,)
         if len(made) == 1 and (example := getattr(made[0], ATTRIBUTE, None)) is not None:
             made = (made[0], *(example if isinstance(example, tuple) else (example,)))
         return made
 
-    return call, given
+    return call, given, default
 
 
 def _of_loop(
@@ -246,9 +251,9 @@ def _of_torch(
     from rheostat.measurement.graphs.fake_device import autocast_seen, emptied
     from rheostat.measurement.graphs.from_torch import from_torch
 
-    module, *inputs = emptied(torch, made)
+    module, *inputs = by_name(torch, emptied(torch, made))
     sizes = {int(x.shape[0]) for x in _arrays(torch, inputs) if x.dim()}
-    notes = ["the loss is the mean of what the module returns"]
+    notes = ["the loss is what the module returns as its loss, or the mean of all it returns"]
     if len(sizes) == 1 and batch and not given and sizes != {batch}:
         inputs = torch.utils._pytree.tree_map(lambda x: _resized(torch, x, batch), inputs)
         notes.append(f"the first size of every input is taken as the batch, {batch} instead of "
@@ -262,6 +267,25 @@ def _of_torch(
     known = batch or (sizes.pop() if len(sizes) == 1 else None)
     return StepSource(replace(graph, name=source), known, optimizer, "torch", tuple(notes),
                       16 if seen else 32)  # fmt: skip
+
+
+def by_name(torch: Any, made: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A module and its inputs; a mapping of what its forward takes by name is given by name."""
+    module, *inputs = made
+    forward = inspect.signature(module.forward).parameters
+    named = len(inputs) == 1 and isinstance(inputs[0], Mapping) and set(inputs[0]) <= set(forward)
+    if not named:
+        return made
+
+    class ByName(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.module = module
+
+        def forward(self, *values: Any) -> Any:
+            return self.module(**dict(zip(inputs[0], values, strict=True)))
+
+    return (ByName(), *inputs[0].values())
 
 
 def _arrays(torch: Any, inputs: Any) -> list[Any]:

@@ -44,12 +44,26 @@ class Updates:
     asked: list[tuple[str, Any, Any]] = field(default_factory=list)
     memory: list[OptimizerMemory] = field(default_factory=list)
     others: set[str] = field(default_factory=set)
+    seen: dict[Any, None] = field(default_factory=dict)
+    last: str = ""
+    over: bool = False
+
+    def begun(self, parameters: list[Any]) -> None:
+        """An update of these; `StepOver` where one of them was updated before."""
+        if any(p in self.seen for p in parameters):
+            raise StepOver
+        self.seen |= dict.fromkeys(parameters)
 
     @property
     def notes(self) -> list[Note]:
-        """Of optimisers without a rule."""
+        """Of optimisers without a rule, of more steps than one."""
         said = f"an update of {', '.join(sorted(self.others))} is timed as one of {OTHER}"
-        return [Note(said)] if self.others else []
+        more = "it updates the same parameters again: what comes behind the first step is left out"
+        return [Note(said)] * bool(self.others) + [Note(more)] * self.over
+
+
+class StepOver(BaseException):  # no code that catches errors shall catch it
+    """Code begins its second step."""
 
 
 def from_loop(torch: Any, call: Callable[[], Any], name: str) -> tuple[Graph, str]:
@@ -101,12 +115,15 @@ def told_once() -> Iterator[None]:
 @contextmanager
 def held_updates(torch: Any) -> Iterator[Updates]:
     """Optimisers find no gradients while this is open: what they would update is listed."""
+    from torch.fx.experimental.proxy_tensor import get_proxy_mode
     from torch.optim.optimizer import register_optimizer_step_pre_hook
 
     updates = Updates()
     before = {n: torch.Tensor.__dict__.get(n) for n in ("item", "__float__")}
 
     def hold(optimizer: Any, *_: Any) -> None:
+        own = [p for g in optimizer.param_groups for p in g["params"] if p.grad is not None]
+        updates.begun(own)
         known = optimizer_memory(torch, optimizer)
         updates.memory += [known] if known else []
         for group in optimizer.param_groups:
@@ -114,12 +131,16 @@ def held_updates(torch: Any) -> Iterator[Updates]:
                 if p.grad is not None:
                     updates.asked.append((_kind(optimizer, group, updates), p.detach(), p.grad))
                     p.grad = None
+        if (mode := get_proxy_mode()) is not None:
+            updates.last = next(iter(reversed(mode.tracer.graph.nodes))).name
 
     handle = register_optimizer_step_pre_hook(hold)
     for n in before:  # a loss that is printed: any number will do
-        setattr(torch.Tensor, n, lambda _: 1.0)
+        setattr(torch.Tensor, n, lambda x: 1.0 if x.is_floating_point() else 1)
     try:
         yield updates
+    except StepOver:
+        updates.over = True
     finally:
         handle.remove()
         for n, known in before.items():
@@ -142,7 +163,11 @@ def _graph(
 ) -> Graph:  # fmt: skip
     """Rows of the operations, and one for each update at the end."""
     rows, places, kept = OpRows(), dict[Any, int](), dict[str, int]()
-    nodes = [n for n in traced.graph.nodes if not str(n.target).startswith("profiler.")]
+    nodes = list(traced.graph.nodes)
+    if made.over:
+        names = [n.name for n in nodes]
+        nodes[names.index(made.last) + 1 : -1] = []
+    nodes = [n for n in nodes if not str(n.target).startswith("profiler.")]
     given = list(nodes[-1].args[0])
     weights, gradients = given[: len(kinds)], given[len(kinds) :]
     before = _ancestors(weights)

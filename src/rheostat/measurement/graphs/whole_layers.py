@@ -39,9 +39,18 @@ def kept_whole(torch: Any) -> Iterator[None]:
     functional.scaled_dot_product_attention = attention
     layers._VF = _Recurrent(before[1], made.recurrent)
     try:
-        yield
+        with not_compiled(torch):
+            yield
     finally:
         functional.scaled_dot_product_attention, layers._VF = before
+
+
+@contextmanager
+def not_compiled(torch: Any) -> Iterator[None]:
+    """``torch.compile`` leaves code as it is: what it fuses is not known before it runs."""
+    nested = torch._dynamo.config.patch(error_on_nested_fx_trace=False)
+    with torch.compiler.set_stance("force_eager"), nested:
+        yield
 
 
 class _Recurrent:

@@ -103,7 +103,8 @@ def _optimizer(
     """Bytes that it keeps for what it trains, and bytes of its step."""
     if (code == "state").any():
         return float(size[code == "state"].sum()), float(size[code == "scratch"].max())
-    trained = float(size[np.char.endswith(code, "-update")].sum())
+    updated = size[np.char.endswith(code, "-update")]
+    trained = float((updated if len(updated) else size[code == "weight"]).sum())
     return STATE.get(optimizer, 0) * trained, SCRATCH.get(optimizer, 0) * trained
 
 

@@ -68,7 +68,7 @@ class LogAdvice(Answer):
 
     def page_report(self) -> Report:
         """The report below what the log can tell."""
-        return self.log.above(self.report())
+        return self.with_notes(self.log.above(self.report()))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

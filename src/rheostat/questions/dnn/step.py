@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 from rheostat.core.graph import Graph
 from rheostat.core.report import Grid, Report, Section
 from rheostat.core.storage.file_kinds import kind_in
-from rheostat.errors import QuestionError
+from rheostat.errors import DataError, QuestionError
 from rheostat.explanation.number_words import quantity, spanned
 from rheostat.measurement.graphs.step_source import StepSource, open_step
 from rheostat.prediction.accelerators import accelerators
-from rheostat.prediction.architectures.named import _SPELLED, training_step
+from rheostat.prediction.architectures.named import _SPELLED, ARCHITECTURES, training_step
 from rheostat.prediction.step_cost import StepCost
 from rheostat.prediction.step_cost.sheet_forecast import (
     StepForecast,
@@ -174,6 +174,8 @@ def predict(
         assert not isinstance(source, Graph)
         return forecast_runs(source, runs, run, epochs=epochs, risk=risk, graphs=graphs,
                              format=format, columns=columns, renamed=renamed)  # fmt: skip
+    if batch_size is not None and batch_size < 1:
+        raise QuestionError("--batch-size", [f"expected a whole number from 1, got {batch_size}"])
     wanted, optimizer = checked(device, optimizer, precision_bits, runs, network)
     step = opened(source, each_share(batch_size, gpus), optimizer, image_px, classes)
     bits = precision_bits or step.bits
@@ -235,6 +237,10 @@ def opened(
         kind = "adam" if optimizer == "adamw" else optimizer
         graph = training_step(str(source), image_px, batch, classes, optimizer=kind)
         return StepSource(graph, batch, optimizer, "torch")
+    if not Path(source).exists() and ":" not in str(source):
+        names = f"a network of {', '.join(ARCHITECTURES)}"
+        problem = f"expected a file, FILE.py:NAME or {names}, got no such thing"
+        raise DataError(str(source), [problem])
     if Path(source).is_file() and kind_in(Path(source)) == "graph":
         return open_step(str(source), batch, optimizer)
     with listener.working(f"reading {source}"):
