@@ -26,7 +26,8 @@ NAMES: tuple[tuple[str, str], ...] = (
                   r"|sec(ond)?s"),
     ("cap_w", r"(\w+_)?(power_?)?p?cap|(\w+_)?power_?limit|cap_per_gpu"),
     ("power_w", r"(total_|average_|avg_|mean_)?power(_mean|_avg|_total|_draw|_consumption)?|watts"),
-    ("energy_j", r"(total_|consumed_?)?energy(_total|_used|_consumed|_consumption|_?raw)?|joules"),
+    ("energy_j", r"(total_|consumed_?|average_|avg_|mean_)?energy"
+                 r"(_total|_used|_consumed|_consumption|_?raw)?|joules"),
     ("power_per_node_w", r"(average_|avg_|mean_)?(node_power|power_per_node)(_mean|_avg)?"),
     ("nodes_alloc", r"(num_)?nodes?_(alloc|allocated|used)|alloc_?nodes"),
     ("gpus_alloc", r"(num_)?gpus?_(alloc|allocated|used)|alloc_?gpus"),
@@ -69,6 +70,8 @@ RESULT = re.compile(
     r"elapsed|status|state|exit|cpi|clock|volume|vol|bw|band|rate|per_s$|score|fom|result|consistent|valid|warn|metric|epoch"
 )
 
+DRAWS = ("gpu", "cpu", "node", "board", "system", "total", "avg", "mean")
+"""What a column in watts or joules may be named after without the word power or energy."""
 NO_RUN = re.compile(r"std|min|max|per_|limit|cap|idle|wait|submit|start|end|stamp|"
                     r"setup|init|warm|delay|offset|span|period|interval|lag|ttft")  # fmt: skip
 """Times of something else than a run."""
@@ -207,6 +210,8 @@ def lone_quantity(ours: str, columns: Sequence[str]) -> str | None:
 
     >>> lone_quantity("power_w", ["app", "gpu_power_W"])
     'gpu_power_W'
+    >>> lone_quantity("power_w", ["ttft_ms", "gpu_w"])
+    'gpu_w'
     >>> lone_quantity("power_w", ["cpu_power_W", "gpu_power_W"])
     >>> lone_quantity("runtime_s", ["model", "step_ms"])
     'step_ms'
@@ -216,7 +221,7 @@ def lone_quantity(ours: str, columns: Sequence[str]) -> str | None:
     fit = [
         c
         for c in columns
-        if re.search(word, c.lower())
+        if (re.search(word, c.lower()) or split_unit(c)[0].lower() in DRAWS)
         and c not in COUNTERS
         and split_unit(c)[1] == suffix
         and not re.search(r"std|min|max|per_|limit|cap|idle|wait|submit|start|end", c.lower())

@@ -27,6 +27,7 @@ from rheostat.prediction.features.requested_settings import as_requested
 from rheostat.prediction.known_values import known_values
 from rheostat.questions import inputs, listener
 from rheostat.questions.advice.log_advice import LogAdvice, advice_method, can_answer
+from rheostat.questions.knob_columns import turnable
 from rheostat.questions.listener import question
 from rheostat.questions.logs.log_answer import LogAnswer
 from rheostat.questions.parse import Knobs, Names, parse_objectives, parse_rules, parse_space
@@ -195,7 +196,7 @@ def front(
     """
     space, wanted = parse_space(knobs), parse_objectives(objectives)
     jobs = inputs.opened(jobs, format, columns, space.names)
-    inputs.turnable(jobs, space)
+    turnable(jobs, space)
     jobs = inputs.with_trial(jobs, trial, space.names)
     row = _row(jobs, job, where)
     by = tuple(inputs.condition(jobs, w)[0] for w in where) or None
