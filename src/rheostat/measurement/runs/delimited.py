@@ -32,6 +32,7 @@ from rheostat.measurement.runs.table_shapes import (
     uncommented,
     unframed,
     units_row,
+    untitled,
     without_rulers,
 )
 
@@ -52,7 +53,7 @@ NO = "none"
 
 def read_delimited(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFrame, list[Note]]:
     """(frame with the row number in `ROW`, notes); header-only and undecodable files are errors."""
-    text = headed(without_rulers(_decode(Path(path), encoding)))
+    text, titles = untitled(headed(without_rulers(_decode(Path(path), encoding))), DELIMITERS)
     if not text:
         raise DataError(str(path), ["has no text in it"])
     delimiter = _delimiter(text[0])
@@ -79,7 +80,8 @@ def read_delimited(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFr
         raise DataError(
             str(path), [f"has a header of {len(names)} columns but no row that fits it"]
         )
-    notes = [Note(f"units stand in the second line: {', '.join(names)}")] if with_units else []
+    notes = [Note(f"above the headings, not read: {'; '.join(titles)}")] if titles else []
+    notes += [Note(f"units stand in the second line: {', '.join(names)}")] if with_units else []
     notes += [note_rows(f"row has not {len(names)} cells", odd, dropped=True)] if odd else []
     if sums:
         notes.append(note_rows("row sums up others (total, mean): no run", sums, dropped=True))

@@ -58,6 +58,24 @@ def _number(text: str) -> bool:
     return True
 
 
+def untitled(lines: Sequence[str], delimiters: str) -> tuple[list[str], list[str]]:
+    """Lines from the headings on, and titles above them: lines of one cell where others have more.
+
+    >>> untitled(["Use of October;;", ";;", "Job;Start;End", "1;2;3", "2;3;4"], ",;")
+    (['Job;Start;End', '1;2;3', '2;3;4'], ['Use of October'])
+    >>> untitled(["nodes", "1", "2"], ",;")
+    (['nodes', '1', '2'], [])
+    """
+    some = [x for x in lines[:50] if x.strip()]
+    apart = max(delimiters, key=lambda d: sum(d in x for x in some))
+    cells = [[c for c in (x.strip().strip('"') for x in line.split(apart)) if c] for line in some]
+    first = next((i for i, c in enumerate(cells) if len(c) > 1), 0)
+    if not first or len(cells) < first + 2 or len(cells[first + 1]) < 2:
+        return list(lines), []
+    begins = next(i for i, x in enumerate(lines) if x is some[first])
+    return list(lines[begins:]), [c[0] for c in cells[:first] if c]
+
+
 def uncommented(lines: Sequence[str]) -> list[str]:
     """Lines behind the leading ones that begin with ``#``, of which the last names the columns.
 
