@@ -17,9 +17,9 @@ from rheostat.prediction.features.requested_settings import requested
 from rheostat.questions import inputs, listener
 from rheostat.questions.advice.decide import decide
 from rheostat.questions.answer import Answer
-from rheostat.questions.knob_columns import turnable
 from rheostat.questions.listener import question
 from rheostat.questions.parse import Knobs, Names, parse_space
+from rheostat.questions.settings.knob_columns import turnable
 
 WHO = ("user", "account", "app", "partition")
 COMMON = ("app", "partition")

@@ -27,10 +27,10 @@ from rheostat.prediction.features.requested_settings import as_requested
 from rheostat.prediction.known_values import known_values
 from rheostat.questions import inputs, listener
 from rheostat.questions.advice.log_advice import LogAdvice, advice_method, can_answer
-from rheostat.questions.knob_columns import turnable
 from rheostat.questions.listener import question
 from rheostat.questions.logs.log_answer import LogAnswer
 from rheostat.questions.parse import Knobs, Names, parse_objectives, parse_rules, parse_space
+from rheostat.questions.settings.knob_columns import turnable
 from rheostat.recipes.nodecount import earlier, own_runs
 from rheostat.tradeoff import all_settings
 from rheostat.tradeoff.all_settings import RUNTIME_ENERGY

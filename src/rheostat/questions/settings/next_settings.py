@@ -15,9 +15,9 @@ from rheostat.explanation.choices.choice import choice_facts
 from rheostat.explanation.number_words import plain_name, setting_words, unit_of
 from rheostat.questions import inputs, listener
 from rheostat.questions.answer import Answer
-from rheostat.questions.knob_columns import turnable
 from rheostat.questions.listener import question
 from rheostat.questions.parse import Knobs, Names, parse_rules, parse_space
+from rheostat.questions.settings.knob_columns import turnable
 from rheostat.tradeoff.all_settings import RUNTIME_ENERGY
 from rheostat.tradeoff.measured_cells import better_unmeasured, tell_runs
 from rheostat.tradeoff.propose.proposer import distinct, others, proposer
