@@ -1,4 +1,4 @@
-"""Joules of processors and of memory: the message offers each, and their sum, as one types it."""
+"""Joules of a host and of a card: the message offers each, and their sum, as one types it."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import pytest
 import rheostat as rh
 from rheostat.errors import DataError
 
-ROWS = "threads,time_s,energy_pkg_J,energy_dram_J\n1,9.0,700,80\n2,5.0,600,70\n4,4.0,900,60\n"
+ROWS = "threads,time_s,energy_host_J,energy_card_J\n1,9.0,700,80\n2,5.0,600,70\n4,4.0,900,60\n"
 
 
 def test_the_sum_is_offered_and_can_be_typed(tmp_path):
     runs, mapping = tmp_path / "runs.csv", tmp_path / "map.toml"
     runs.write_text(ROWS)
-    offered = '["energy_pkg_J", "energy_dram_J"]'
+    offered = '["energy_host_J", "energy_card_J"]'
     with pytest.raises(DataError) as refused:
         rh.front(runs, knobs="threads=1,2,4")
     assert f"(or {offered}: their sum)" in str(refused.value)

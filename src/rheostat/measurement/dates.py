@@ -23,6 +23,8 @@ AS_ISO = "%Y-%m-%d %H:%M:%S%.f"
 READ = "times as {} read {}"
 GUESSED = ", as the log is shorter so: write them as 2026-09-13 00:00:49 if that is wrong"
 
+SERIAL, SERIAL_SPAN, SERIAL_1970 = (30_000.0, 60_000.0), 2_000.0, 25_569.0
+"""Days of spreadsheets from 1982 to 2064, the longest log in them, and the first of 1970."""
 EPOCHS = ((1e17, 1e-9, "ns"), (1e14, 1e-6, "us"), (1e11, 1e-3, "ms"))
 """Moments larger than this are nanoseconds, microseconds or milliseconds since 1970."""
 
@@ -38,6 +40,35 @@ def since_1970(numbers: pl.Series) -> tuple[float, str]:
     if not isinstance(middle, float):
         return 1.0, "s"
     return next(((scale, unit) for above, scale, unit in EPOCHS if middle > above), (1.0, "s"))
+
+
+def serial_days(columns: Mapping[str, pl.Series]) -> bool:
+    """Whether numbers are days since 1899-12-30, as spreadsheets write moments.
+
+    All are of 1982 to 2064, within some years, and some lie between two midnights.
+
+    >>> serial_days({"start": pl.Series([46296.0, 46297.0]), "end": pl.Series([46296.5, 46297.25])})
+    True
+    >>> serial_days({"start": pl.Series([0.0, 46297.5])})
+    False
+    """
+    known = [v.cast(pl.Float64, strict=False).drop_nulls() for v in columns.values()]
+    every = pl.concat(known) if known else pl.Series([], dtype=pl.Float64)
+    if not every.len():
+        return False
+    low, high = every.to_numpy().min(), every.to_numpy().max()
+    within = SERIAL[0] <= low <= high <= SERIAL[1] and high - low < SERIAL_SPAN
+    return bool(within and (every % 1 != 0).any())
+
+
+def from_serial(days: pl.Expr) -> pl.Expr:
+    """Moments of days since 1899-12-30, to the second.
+
+    >>> pl.select(from_serial(pl.lit(46296.5))).item().isoformat()
+    '2026-10-01T12:00:00'
+    """
+    seconds = ((days.cast(pl.Float64) - SERIAL_1970) * 86_400.0).round()
+    return pl.from_epoch(seconds.cast(pl.Int64), time_unit="s")
 
 
 def iso_seconds(texts: pl.Expr) -> pl.Expr:

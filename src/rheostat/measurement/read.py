@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from rheostat.core.jobs import JobTable
-from rheostat.core.storage.file_kinds import describe_file
+from rheostat.core.storage.file_kinds import describe_file, remedy
 from rheostat.core.storage.files import ordinary_file
 from rheostat.errors import DataError, FileKindError
 from rheostat.measurement.batch_systems import BATCH_SYSTEMS
@@ -29,9 +29,9 @@ from rheostat.measurement.job_logs.pm100 import NODE, read_pm100
 from rheostat.measurement.job_logs.swf import read_swf
 from rheostat.measurement.parquet import BROKEN, MAGIC, gather, scan
 from rheostat.measurement.runs import read_runs
-from rheostat.measurement.runs.delimited import head
+from rheostat.measurement.runs.delimited import DELIMITERS, head, headed
 from rheostat.measurement.runs.records import first_record, is_records
-from rheostat.measurement.runs.table_shapes import without_rulers
+from rheostat.measurement.runs.table_shapes import columns_by_blanks, untitled, without_rulers
 from rheostat.measurement.serving.genai_perf import is_genai_perf, read_genai_perf
 from rheostat.measurement.serving.inferencex import is_inferencex, read_inferencex
 from rheostat.measurement.serving.mlenergy import is_mlenergy, read_mlenergy
@@ -221,9 +221,12 @@ def _cells(head: Head) -> set[str]:
 
 
 def _table(head: Head) -> bool:
-    lines = without_rulers(head.lines) if head.types is None else []
-    first = lines[0] if lines else ""
-    return head.types is not None or _records(head) or any(first.count(c) for c in ",;\t|")
+    if head.types is not None or _records(head):
+        return True
+    lines, _ = untitled(headed(without_rulers(head.lines)), DELIMITERS)
+    return any(c in line for line in lines[:1] for c in DELIMITERS) or bool(
+        columns_by_blanks(lines)
+    )
 
 
 def _read_own(path: str | Path) -> JobTable:
@@ -315,6 +318,8 @@ def guess_format(path: str | Path) -> str:
         return STORE
     path = ordinary_file(path)
     seen = _head(path)
+    if said := "" if seen.types is not None else remedy(seen.start):
+        raise FileKindError(str(path), [f"is {said}"])
     every = readers()
     for reader in every.values():
         if reader.looks_like(seen):

@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from rheostat.core.jobs import JobTable, Moment, concat
+from rheostat.core.jobs import JobTable, concat
 from rheostat.core.machine import Machine
 from rheostat.core.outcome import Predictor
 from rheostat.core.space import Space
@@ -45,7 +45,6 @@ POWERED = re.compile(r"energy|power|joule|watt|_j$|_w$")
 RATE = re.compile(r"per_s(ec|econd)?$|/ ?s(ec|econd)?$|flops?$|throughput|mlups|rate$|speed$|fom")
 TIMED = re.compile(r"time|elapsed|duration|latency|_(s|ms|us|secs?|seconds|mins?|minutes)$|"
                    rf"{RATE.pattern}")  # fmt: skip
-MOST_VALUES = 40
 """Values of a column that may be a knob."""
 SLIGHT_DRIFT = 0.02
 """A share of the run time that no choice hangs on."""
@@ -216,30 +215,6 @@ def _text(jobs: JobTable) -> str:
     """
     names = [_theirs(jobs, c) for c in jobs.columns if jobs.frame[c].dtype == pl.String]
     return f"name it as --column app={' or app='.join(quote(n) for n in names) or 'NAME'}"
-
-
-def turnable(jobs: JobTable, space: Space) -> None:
-    """A knob that is no column of ``jobs`` is a `DataError`, which names what was turned there.
-
-    >>> from rheostat.questions.parse import parse_space
-    >>> turnable(table({"app": ["a", "a"], "cap_w": [200, 300]}), parse_space(None))
-    Traceback (most recent call last):
-    ...
-    rheostat.errors.DataError: --knob: column nodes is missing; turned here: --knob cap_w=200,300
-    """
-    missing = [n for n in space.names if n not in jobs.columns]
-    if not missing:
-        return
-    ids = ("job_id", "run_id", "row", "submit_s", "start_s")
-    turned = [
-        f"--knob {n}={','.join(f'{v:g}' for v in values)}"
-        for n in jobs.columns
-        if jobs.schema[n].known is Moment.SUBMIT and n not in ids
-        and jobs.frame[n].dtype.is_numeric()
-        and 2 <= len(values := jobs.frame[n].drop_nulls().unique().sort().to_list()) <= MOST_VALUES
-    ]  # fmt: skip
-    hint = [f"turned here: {' '.join(turned)}"] if turned else []
-    raise DataError("--knob", [*(f"column {n} is missing" for n in missing), *hint])
 
 
 def tell_unlike(runs: JobTable, space: Space) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import zipfile
 import zlib
 from pathlib import Path
@@ -17,6 +18,28 @@ OBJECT_B, MOST_OBJECTS_B = (240, 72, 40), 2 * 2**30
 """Memory of an object, an array and an element that JSON makes, and of all of a document."""
 """Bytes of a document; a larger one is a table under a wrong name."""
 BEGINNINGS = ((b"PAR1", "a parquet table"), (b"PK", "a zip"), (b"\x1f\x8b", "gzip"))
+JQ = "write a row for each with `jq -r '{}[] | [{}] | @csv'`, and the headings {} above"
+OTHERS = (
+    (rb"PK\x03\x04[\s\S]{26,200}?(\[Content_Types\]|xl/)",
+     "an Excel workbook: save its sheet as CSV"),
+    (rb"PK\x03\x04[\s\S]{26,200}?mimetype", "a LibreOffice document: save its sheet as CSV"),
+    (rb"PK", "a zip archive: unpack it and name the file in it"),
+    (rb"%PDF", "a PDF document: no table can be read from it"),
+    (rb"SQLite format 3",
+     "an SQLite database: `sqlite3 -header -csv FILE 'SELECT ...' > jobs.csv`"),
+    (rb"\s*(--[^\n]*\n\s*)*(SET |DROP TABLE|CREATE TABLE|INSERT INTO)"
+     rb"|-- (MySQL|MariaDB|PostgreSQL)",
+     "an SQL dump: let the database write the table as CSV"),
+    (rb"Job Id: ", "qstat -f as text: `qstat -x -f -F json` writes what is read"),
+    (rb"\s*<[?!a-zA-Z]", "XML or HTML: save its table as CSV"),
+    (rb'\s*\{\s*"apiVersion"', "a list of Kubernetes objects: " + JQ.format(
+        ".items", ".metadata.name, .status.startTime, .status.completionTime",
+        "job_id,start,end")),
+    (rb'\s*\{\s*"jobs"\s*:\s*\[\s*\{\s*"jobArn"', "AWS Batch's describe-jobs: " + JQ.format(
+        ".jobs", ".jobId, .status, .createdAt, .startedAt, .stoppedAt",
+        "job_id,state,submit,start,end")),
+)  # fmt: skip
+"""How files begin that hold a table in a form that is not read, and what to do."""
 UNREADABLE = (
     OSError, ValueError, KeyError, RecursionError, RuntimeError, NotImplementedError, EOFError,
     zipfile.BadZipFile, zlib.error,
@@ -103,6 +126,15 @@ def describe_file(path: str | Path) -> str:
     return next((words for begin, words in BEGINNINGS if start.startswith(begin)), "") or _text(
         start
     )
+
+
+def remedy(start: bytes) -> str:
+    """What a file that begins so is and what to do about it; "" where nothing is known.
+
+    >>> remedy(b"-- MySQL dump 10.13"), remedy(b"nodes,time")
+    ('an SQL dump: let the database write the table as CSV', '')
+    """
+    return next((words for begin, words in OTHERS if re.match(begin, start)), "")
 
 
 def _text(start: bytes) -> str:

@@ -15,6 +15,8 @@ from rheostat.measurement.runs.header_units import split_unit
 
 LEAST_W, MOST_W = 20.0, 20_000.0
 """A node draws more than the least when it idles; no rack unit takes away more than the most."""
+LEAST_RUN_W, MOST_RUN_W = 1.0, 1e8
+"""The same of a run whose nodes are not known: on a small computer, or on the largest."""
 IMPOSSIBLE = 20.0
 """Beyond either bound by this factor energy of no stated unit is in another: that is asked for."""
 FEWEST = 10
@@ -26,6 +28,7 @@ UNITS = {"kWh": 3.6e6, "Wh": 3600.0, "kJ": 1e3}
 def energy_doubt(jobs: JobTable) -> tuple[Note, ...]:
     """A note where the median job draws fewer or more watts per node than any node does; else none.
 
+    Where nodes are not known, it is what the whole run draws.
     Where the column's own name has no unit and the watts are beyond all doubt it is a `DataError`.
 
     >>> from rheostat.core.vocabulary import table
@@ -35,40 +38,39 @@ def energy_doubt(jobs: JobTable) -> tuple[Note, ...]:
     >>> energy_doubt(table({**runs, "energy_j": [0.8] * 10}))[0].message.partition(":")[0]
     'energy_j over runtime_s and nodes is 0.000111 W per node in the median job, of 10'
     """
-    nodes = next((n for n in ("nodes_alloc", "nodes") if n in jobs.columns), "")
-    needed = [nodes, "runtime_s", "energy_j"]
-    if not all(n in jobs.columns and jobs.frame[n].dtype.is_numeric() for n in needed):
+    nodes = next((n for n in ("nodes_alloc", "nodes") if _numbers(jobs, n)), "")
+    if not _numbers(jobs, "runtime_s") or not _numbers(jobs, "energy_j"):
         return ()
-    size, run, energy = (jobs.numpy(n).astype(float) for n in needed)
+    run, energy = (jobs.numpy(n).astype(float) for n in ("runtime_s", "energy_j"))
+    size = jobs.numpy(nodes).astype(float) if nodes else np.ones(len(run))
     known = (size > 0) & (run > 0) & (energy > 0) & np.isfinite(size * run * energy)
     watts = energy[known] / (size * run)[known]
-    count, middle = len(watts), float(np.median(watts)) if len(watts) else LEAST_W
-    beyond = (watts < LEAST_W) | (watts > MOST_W)
-    if LEAST_W <= middle <= MOST_W or (count < FEWEST and not beyond.all()):
+    least, most = (LEAST_W, MOST_W) if nodes else (LEAST_RUN_W, MOST_RUN_W)
+    count, middle = len(watts), float(np.median(watts)) if len(watts) else least
+    beyond = (watts < least) | (watts > most)
+    if least <= middle <= most or (count < FEWEST and not beyond.all()):
         return ()
-    if not LEAST_W / IMPOSSIBLE <= middle <= MOST_W * IMPOSSIBLE:
-        _ask(jobs, middle)
-    return (
-        Note(
-            f"energy_j over runtime_s and {nodes} is {middle:.3g} W per node in the median job, "
-            f"of {count:,}: a node draws {LEAST_W:.0f} W to {MOST_W / 1000:.0f} kW. "
-            f"{_remedy(middle)}",
-            (),
-            count,
-        ),
-    )
+    if not least / IMPOSSIBLE <= middle <= most * IMPOSSIBLE:
+        _ask(jobs, middle, "per node " * bool(nodes))
+    over, each = (f" and {nodes}", " per node") if nodes else ("", "")
+    draws = "a node draws 20 W to 20 kW" if nodes else "a computer draws a watt or more"
+    said = f"energy_j over runtime_s{over} is {middle:.3g} W{each} in the median job, of {count:,}"
+    return (Note(f"{said}: {draws}. {_remedy(middle)}", (), count),)
 
 
-def _ask(jobs: JobTable, watts: float) -> None:
+def _numbers(jobs: JobTable, name: str) -> bool:
+    return name in jobs.columns and jobs.frame[name].dtype.is_numeric()
+
+
+def _ask(jobs: JobTable, watts: float, each: str) -> None:
     """Refuse energy whose column says no unit, and that cannot be joules."""
     theirs = jobs.schema["energy_j"].meaning.removeprefix("from ")
     if theirs == jobs.schema["energy_j"].meaning or split_unit(theirs)[2]:
         return
-    problem = (
-        f"{theirs} has no unit, and as joules it is {watts:.3g} W per node in the median job, "
-        f"which no node draws. {_remedy(watts)} ({theirs}_J where they are)"
-    )
-    raise DataError("energy", [problem])
+    said = f"{theirs} has no unit, and as joules it is {watts:.3g} W {each}in the median job"
+    which = f"which no {'node' if each else 'computer'} draws"
+    remedy = f"{_remedy(watts)} ({theirs}_J where they are)"
+    raise DataError("energy", [f"{said}, {which}. {remedy}"])
 
 
 def _remedy(watts: float) -> str:

@@ -29,6 +29,8 @@ WORDS = re.compile(
 DAYS = re.compile(r"^\s*(\d+) days?,? (?=\d+:\d)")
 """``0 days 00:04:25`` of pandas, ``1 day, 2:03:04`` of Python."""
 ENERGY = re.compile(r"energy|consum|joule", re.IGNORECASE)
+SPREAD = r"^\s*([-+]?\d[\d.,]*(?:[eE][-+]?\d+)?)\s*(?:±|\+/?-)\s*\d[\d.,]*(?:[eE][-+]?\d+)?(.*)$"
+"""A mean and what it varies by: ``41.2 ± 0.4 s``."""
 THOUSANDS = "cells as sacct writes ConsumedEnergy, 2.70K for 2,700: read in J"
 
 
@@ -42,7 +44,7 @@ def in_base_units(frame: pl.DataFrame, keep: Sequence[str] = ()) -> tuple[pl.Dat
     >>> frame["Power"].to_list(), notes[0].message
     ([350.0, 1200.0], 'Power: cells with units, read in W')
     """
-    notes = []
+    frame, notes = _means(frame)
     for name in [c for c in frame.columns if frame[c].dtype == pl.String]:
         memory = MEMORY.search(name) is not None
         if not (memory or AMOUNT.search(name)) or split_unit(name)[2]:
@@ -61,6 +63,24 @@ def in_base_units(frame: pl.DataFrame, keep: Sequence[str] = ()) -> tuple[pl.Dat
             if ENERGY.search(name) and (values := _slurm_joules(frame[name])) is not None:
                 frame = frame.with_columns(values)
                 notes.append(Note(f"{name}: {THOUSANDS}"))
+    return frame, notes
+
+
+def _means(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
+    """Columns of means and their spreads as the means.
+
+    >>> _means(pl.DataFrame({"time [s]": ["41.2 ± 0.4", "39.8 +- 0.2"]}))[0].to_series().to_list()
+    [41.2, 39.8]
+    """
+    notes = []
+    for name in [c for c in frame.columns if frame[c].dtype == pl.String]:
+        cells = frame[name].drop_nulls()
+        if cells.len() and cells.str.contains(SPREAD).all():
+            means = pl.col(name).str.replace(SPREAD, "$1$2").str.strip_chars()
+            frame = frame.with_columns(means)
+            numbers = frame[name].cast(pl.Float64, strict=False)
+            frame = frame.with_columns(numbers) if numbers.count() == cells.len() else frame
+            notes.append(Note(f"{name}: means with their spreads; the spreads are not read"))
     return frame, notes
 
 

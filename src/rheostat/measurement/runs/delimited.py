@@ -27,7 +27,14 @@ from rheostat.errors import DataError
 from rheostat.measurement.checks import ROW, note_rows
 from rheostat.measurement.lines import LONGEST, raw_lines
 from rheostat.measurement.runs.languages import SUMMARY
-from rheostat.measurement.runs.table_shapes import unframed, units_row, without_rulers
+from rheostat.measurement.runs.table_shapes import (
+    columns_by_blanks,
+    uncommented,
+    unframed,
+    units_row,
+    untitled,
+    without_rulers,
+)
 
 COMMA_NUMBER = re.compile(r"[-+]?\d+(,\d+)?(e[-+]?\d+)?", re.IGNORECASE)
 THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+")
@@ -36,6 +43,7 @@ ENGLISH = re.compile(r"[-+]?\d{1,3}((,\d{3})+\.\d+|(,\d{3}){2,})")
 GROUPED = re.compile(r"[-+]?\d{1,3}(['\u2019 \u00a0\u202f]\d{3})+([.,]\d+)?")
 """An apostrophe or a space between digits is no decimal sign anywhere."""
 PLAIN = re.compile(r"[-+]?\d+([.,]\d+)?")
+DELIMITERS = ",;\t|"
 END = "\x03"
 """A line put behind the last one: where it is no row of its own, a quote was never closed."""
 EMPTY = ("", "nan", "na", "n/a", "null", "none", "-")
@@ -45,11 +53,13 @@ NO = "none"
 
 def read_delimited(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFrame, list[Note]]:
     """(frame with the row number in `ROW`, notes); header-only and undecodable files are errors."""
-    text = without_rulers(_decode(Path(path), encoding))
+    text, titles = untitled(headed(without_rulers(_decode(Path(path), encoding))), DELIMITERS)
     if not text:
         raise DataError(str(path), ["has no text in it"])
     delimiter = _delimiter(text[0])
-    rows, broken = _rows(path, text, delimiter)
+    rows, broken = ([] if delimiter in text[0] else columns_by_blanks(text)), list[int]()
+    if not rows:
+        rows, broken = _rows(path, text, delimiter)
     rows = unframed(rows) if delimiter == "|" else rows
     header, body = [h.strip() for h in rows[0]], rows[1:]
     check_columns(path, len(header))
@@ -70,7 +80,8 @@ def read_delimited(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFr
         raise DataError(
             str(path), [f"has a header of {len(names)} columns but no row that fits it"]
         )
-    notes = [Note(f"units stand in the second line: {', '.join(names)}")] if with_units else []
+    notes = [Note(f"above the headings, not read: {'; '.join(titles)}")] if titles else []
+    notes += [Note(f"units stand in the second line: {', '.join(names)}")] if with_units else []
     notes += [note_rows(f"row has not {len(names)} cells", odd, dropped=True)] if odd else []
     if sums:
         notes.append(note_rows("row sums up others (total, mean): no run", sums, dropped=True))
@@ -175,7 +186,28 @@ def _remedy(path: Path, raw: bytes) -> str:
 
 
 def _delimiter(first: str) -> str:
-    return max(",;\t|", key=first.count)
+    return max(DELIMITERS, key=first.count)
+
+
+def headed(lines: list[str]) -> list[str]:
+    """Lines of a table from its headings on, which may stand in a comment above its rows.
+
+    >>> headed(["# made by bench.sh", "# nodes wall_s", "1 79.3", "2 41.0"])[0]
+    'nodes wall_s'
+    >>> headed(["# made by bench.sh", "nodes,wall_s", "1,79.3"])[0]
+    'nodes,wall_s'
+    """
+    bare = uncommented(lines)
+    if bare == lines or len(bare) < 3:
+        return bare
+    named, first, second = (_cells(line) for line in bare[:3])
+    return bare[1:] if named != first and first == second else bare
+
+
+def _cells(line: str) -> int:
+    """How many cells a line has, whatever stands between them."""
+    apart = max(line.count(d) for d in DELIMITERS)
+    return apart + 1 if apart else len(line.split())
 
 
 def _ungrouped(cells: dict[str, list[str]]) -> list[Note]:

@@ -22,11 +22,12 @@ from rheostat.measurement.runs.header_units import either_prefix, split_unit
 NAMES: tuple[tuple[str, str], ...] = (
     ("runtime_s", r"(ru_)?wall(_?time|_?clock(_time)?)?|run_?time|elapsed(_?time|_?raw)?|duration"
                   r"|walltime_sec|(resources_used_)?walltime(_used)?|used_(wall_?)?time"),
-    ("runtime_s", r"(exec(ution)?_?|total_?|solve_?)?time|time_(per_epoch|to_solution)|makespan"
-                  r"|sec(ond)?s"),
+    ("runtime_s", r"(exec(ution)?_?|total_?|solve_?|real_?)?time|makespan"
+                  r"|time_(per_epoch|to_solution)|sec(ond)?s"),
     ("cap_w", r"(\w+_)?(power_?)?p?cap|(\w+_)?power_?limit|cap_per_gpu"),
     ("power_w", r"(total_|average_|avg_|mean_)?power(_mean|_avg|_total|_draw|_consumption)?|watts"),
-    ("energy_j", r"(total_|consumed_?)?energy(_total|_used|_consumed|_consumption|_?raw)?|joules"),
+    ("energy_j", r"(total_|consumed_?|average_|avg_|mean_)?energy"
+                 r"(_total|_used|_consumed|_consumption|_?raw)?|joules"),
     ("power_per_node_w", r"(average_|avg_|mean_)?(node_power|power_per_node)(_mean|_avg)?"),
     ("nodes_alloc", r"(num_)?nodes?_(alloc|allocated|used)|alloc_?nodes"),
     ("gpus_alloc", r"(num_)?gpus?_(alloc|allocated|used)|alloc_?gpus"),
@@ -45,11 +46,11 @@ NAMES: tuple[tuple[str, str], ...] = (
     ("app", r"(app|application|job_?name|name|bench|benchmark|workload|code|kernel|program)"),
     ("wait_s", r"(wait|wait(ing)?_time|queue(d|ing)?_time|queue_wait)"),
     ("job_id", r"(job|(local_)?job_?id|run_?id|jobid|job_?id_?raw|job_?number)"),
-    ("user", r"(user|user_?id|user_?name|owner)"),
+    ("user", r"(user|user_?id|user_?name|owner)|username_genid"),
     ("account", r"(account|account_name|project)"),
     ("partition", r"(partition|queue|queue_?name|qname)"), ("qos", r"(qos)"),
     ("submit_s", r"(submit|(t_|time_)?submit(_?time)?(_at|_ts|_timestamp)?|submission(_?time)?|"
-                 r"submitted(_at)?|qtime|qsub_time)"),
+                 r"submitted(_at)?|qtime|qsub_time|(queued|created)_(at|timestamp))"),
     ("start_s", r"(t_|time_)?start(_?time)?(_at|_ts|_timestamp)?|started(_at)?|t_run|"
                 r"begin(_?time)?"),
     ("end_s", r"(t_|time_)?end(_?time)?(_at|_ts|_timestamp)?|ended(_at)?|(time_)?finish(_?time)?|"
@@ -69,6 +70,8 @@ RESULT = re.compile(
     r"elapsed|status|state|exit|cpi|clock|volume|vol|bw|band|rate|per_s$|score|fom|result|consistent|valid|warn|metric|epoch"
 )
 
+DRAWS = ("gpu", "cpu", "node", "board", "system", "total", "avg", "mean")
+"""What a column in watts or joules may be named after without the word power or energy."""
 NO_RUN = re.compile(r"std|min|max|per_|limit|cap|idle|wait|submit|start|end|stamp|"
                     r"setup|init|warm|delay|offset|span|period|interval|lag|ttft")  # fmt: skip
 """Times of something else than a run."""
@@ -93,10 +96,14 @@ def guess_name(source: str) -> str | None:
     ('runtime_s', 'core_hz', 'power_w')
     >>> guess_name("Walltime requested"), guess_name("req_time"), guess_name("nodeCount")
     ('time_limit_s', 'time_limit_s', 'nodes')
+    >>> guess_name("total(s)"), guess_name("total")
+    ('runtime_s', None)
     """
     if source in NAMED:
         return source
     stem, suffix, _, _ = split_unit(source)
+    if suffix == "_s" and stem.lower() in ("total", "real"):
+        return "runtime_s"
     plain = (stem + suffix).lower()
     if (plain in COUNTERS and plain in NAMED) or (suffix and plain in VOCABULARY):
         return plain
@@ -159,6 +166,7 @@ def not_as_named(frame: pl.DataFrame) -> dict[str, str]:
             made[c] = ""
     times = named.get("runtime_s", [])
     made |= {c: "" for c in times if c.lower() == "duration" and len(times) > 1}
+    made |= {c: "time_limit_s" for c in _asked_times(times, frame)}
     memory = named.get("memory_b", [])
     made |= {c: "" for c in memory if not _asked_memory(c, frame, alone=len(memory) == 1)}
     nodes = named.get("nodes", [])
@@ -166,6 +174,23 @@ def not_as_named(frame: pl.DataFrame) -> dict[str, str]:
     if len(asked) == 1 and len(nodes) == 2 and "nodes_requested" not in frame.columns:
         made[asked[0]] = "nodes_requested"
     return made
+
+
+def _asked_times(times: Sequence[str], frame: pl.DataFrame) -> list[str]:
+    """A wall time beside a run time that never is longer was asked for, as in logs of Cobalt.
+
+    >>> log = pl.DataFrame({"WALLTIME_SECONDS": [7200, 600], "RUNTIME_SECONDS": [3600, 590]})
+    >>> _asked_times(log.columns, log)
+    ['WALLTIME_SECONDS']
+    """
+    wall = [c for c in times if "wall" in c.lower()]
+    ran = [c for c in times if re.search("run_?time|elapsed|real", c.lower())]
+    if len(wall) != 1 or len(ran) != 1 or wall == ran:
+        return []
+    if not (frame[wall[0]].dtype.is_numeric() and frame[ran[0]].dtype.is_numeric()):
+        return []
+    shorter, longer = frame[ran[0]] < frame[wall[0]], frame[ran[0]] > frame[wall[0]]
+    return wall if shorter.any() and longer.sum() < 0.1 * frame.height else []
 
 
 def _asked_memory(column: str, frame: pl.DataFrame, *, alone: bool) -> bool:
@@ -207,6 +232,8 @@ def lone_quantity(ours: str, columns: Sequence[str]) -> str | None:
 
     >>> lone_quantity("power_w", ["app", "gpu_power_W"])
     'gpu_power_W'
+    >>> lone_quantity("power_w", ["ttft_ms", "gpu_w"])
+    'gpu_w'
     >>> lone_quantity("power_w", ["cpu_power_W", "gpu_power_W"])
     >>> lone_quantity("runtime_s", ["model", "step_ms"])
     'step_ms'
@@ -216,7 +243,7 @@ def lone_quantity(ours: str, columns: Sequence[str]) -> str | None:
     fit = [
         c
         for c in columns
-        if re.search(word, c.lower())
+        if (re.search(word, c.lower()) or split_unit(c)[0].lower() in DRAWS)
         and c not in COUNTERS
         and split_unit(c)[1] == suffix
         and not re.search(r"std|min|max|per_|limit|cap|idle|wait|submit|start|end", c.lower())

@@ -9,8 +9,9 @@ import polars as pl
 
 from rheostat.core.jobs import Note
 from rheostat.measurement.checks import ROW, note_rows
-from rheostat.measurement.dates import instants_of
+from rheostat.measurement.dates import from_serial, instants_of, serial_days
 from rheostat.measurement.runs.guess import guess_name
+from rheostat.measurement.runs.header_units import split_unit
 from rheostat.measurement.runs.mapping import Mapped
 from rheostat.measurement.slurm.sacct_clock import time_zone
 
@@ -44,7 +45,13 @@ def read_dates(frame: pl.DataFrame, chosen: Mapped) -> tuple[pl.DataFrame, list[
     texts = [c for c in frame.columns if frame[c].dtype == pl.String]
     names = [c for c in texts if mapped.get(c, guess_name(c)) in INSTANTS]
     made, said = instants_of({c: frame[c] for c in names})
-    return frame.with_columns(**made), [Note(words) for words in said]
+    frame = frame.with_columns(**made)
+    numbers = [c for c in frame.columns if frame[c].dtype.is_numeric() and not split_unit(c)[2]]
+    serial = [c for c in numbers if mapped.get(c, guess_name(c)) in INSTANTS]
+    if serial and serial_days({c: frame[c] for c in serial}):
+        frame = frame.with_columns(from_serial(pl.col(c)) for c in serial)
+        said = [*said, f"{', '.join(serial)}: read as days since 1899-12-30, as spreadsheets count"]
+    return frame, [Note(words) for words in said]
 
 
 def instants(

@@ -51,6 +51,7 @@ from rheostat.measurement.runs.mapping import ColumnSource, Mapped, load_mapping
 from rheostat.measurement.runs.published_tables import PRESETS, TRAINING
 from rheostat.measurement.runs.records import read_records
 from rheostat.measurement.runs.table_shapes import repeats_below
+from rheostat.measurement.runs.tool_tables import with_units
 
 QUANTITIES = ("runtime_s", "power_w", "energy_j")
 MEASURED = {*QUANTITIES, "span_s", "package_power_w", "dram_power_w"}
@@ -185,9 +186,10 @@ def table_frame(
     if not packed:
         reader = read_records if head(path, 64).lstrip()[:1] in (b"{", b"[") else read_delimited
         frame, notes = reader(path, encoding)
+        frame, by_tool = with_units(frame)
         frame, read_in = in_base_units(frame, keep)
         frame, repeated = repeats_below(frame)
-        return frame, [*notes, *read_in, *repeated]
+        return frame, [*notes, *by_tool, *read_in, *repeated]
     lazy, types = scan(path)
     nested = [c for c, t in types.items() if t.is_nested()]
     notes = [Note(f"not read (lists and structures): {', '.join(nested)}")] if nested else []

@@ -20,6 +20,75 @@ RUN = re.compile(r"(run|rep(eat|etition)?|trial|try|iter(ation)?|sample|measurem
 QUANTITIES = ("runtime_s", "energy_j", "power_w")
 
 
+def columns_by_blanks(lines: Sequence[str]) -> list[list[str]]:
+    """Rows of a table whose columns stand apart by blanks; none where it is no such table.
+
+    A heading may hold single blanks where columns are two apart; the numbers that pandas prints
+    before its rows have no heading and are left out.
+
+    >>> columns_by_blanks(["file time avg-energy", "row 31.9 1631.8", "map 20.1 1021.3"])[1]
+    ['row', '31.9', '1631.8']
+    >>> columns_by_blanks(["   nodes  wall_s", "0      1    79.3", "1      2    41.0"])[1:]
+    [['1', '79.3'], ['2', '41.0']]
+    >>> columns_by_blanks(["Some words of a log", "and more of them, no table"])
+    []
+    """
+    for apart in (r"\s{2,}|\t", r"\s+"):
+        rows = [re.split(apart, line.strip()) for line in lines if line.strip()]
+        if len(rows) < 3 or len(rows[0]) < 2 or any(map(_number, rows[0])):
+            continue
+        width = {len(r) for r in rows[1:]}
+        numbered = width == {len(rows[0]) + 1} and all(r[0].isdigit() for r in rows[1:])
+        body = [r[1:] if numbered else r for r in rows[1:]]
+        fit = [r for r in body if len(r) == len(rows[0])]
+        if len(fit) >= 0.9 * len(body) and any(map(_all_numbers, zip(*fit, strict=True))):
+            return [rows[0], *body]
+    return []
+
+
+def _all_numbers(cells: Sequence[str]) -> bool:
+    return all(map(_number, cells))
+
+
+def _number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def untitled(lines: Sequence[str], delimiters: str) -> tuple[list[str], list[str]]:
+    """Lines from the headings on, and titles above them: lines of one cell where others have more.
+
+    >>> untitled(["Use of October;;", ";;", "Job;Start;End", "1;2;3", "2;3;4"], ",;")
+    (['Job;Start;End', '1;2;3', '2;3;4'], ['Use of October'])
+    >>> untitled(["nodes", "1", "2"], ",;")
+    (['nodes', '1', '2'], [])
+    """
+    some = [x for x in lines[:50] if x.strip()]
+    apart = max(delimiters, key=lambda d: sum(d in x for x in some))
+    cells = [[c for c in (x.strip().strip('"') for x in line.split(apart)) if c] for line in some]
+    first = next((i for i, c in enumerate(cells) if len(c) > 1), 0)
+    if not first or len(cells) < first + 2 or len(cells[first + 1]) < 2:
+        return list(lines), []
+    begins = next(i for i, x in enumerate(lines) if x is some[first])
+    return list(lines[begins:]), [c[0] for c in cells[:first] if c]
+
+
+def uncommented(lines: Sequence[str]) -> list[str]:
+    """Lines behind the leading ones that begin with ``#``, of which the last names the columns.
+
+    >>> uncommented(["# by bench.sh", "# nodes,time", "1,79.3"]), uncommented(["#GPUs,s", "1,2"])
+    (['nodes,time', '1,79.3'], ['#GPUs,s', '1,2'])
+    """
+    first = next((i for i, x in enumerate(lines) if not x.lstrip().startswith("#")), 0)
+    named = lines[first - 1].lstrip() if first else ""
+    if not first or (first == 1 and re.match(r"#\w", named)):
+        return list(lines)
+    return [named.lstrip("#").strip(), *lines[first:]]
+
+
 def without_rulers(lines: Sequence[str]) -> list[str]:
     """Lines that hold cells.
 

@@ -265,6 +265,7 @@ def _job(run: JobRun, zone: ZoneInfo) -> dict[str, Any]:
     asked, given = slurm.tres(get("ReqTRES", "")), slurm.tres(get("AllocTRES", ""))
     nodes = _int(get("ReqNodes")) or _int(asked.get("node")) or _int(get("NNodes"))
     cores = _int(get("ReqCPUS")) or _int(asked.get("cpu")) or _int(get("NCPUS"))
+    cores_alloc = _int(get("AllocCPUS")) or _int(given.get("cpu"))
     memory = slurm.amount(asked["mem"]) if "mem" in asked else None
     khz = slurm.amount(get("ReqCPUFreqMax", ""), base=1000)
     clocks = clocks_of(cells, zone)
@@ -276,9 +277,9 @@ def _job(run: JobRun, zone: ZoneInfo) -> dict[str, Any]:
         "cluster": get("Cluster") or None, "priority": number(get("Priority")),
         **dict(zip(CLOCK, clocks[0], strict=True)), DOUBT: len(clocks) > 1,
         "nodes": nodes, "nodes_alloc": _nodes_alloc(cells, given),
-        "cores": cores, "cores_alloc": _int(get("AllocCPUS")) or _int(given.get("cpu")),
+        "cores": cores, "cores_alloc": cores_alloc,
         "gpus": slurm.gpus(asked), "gpus_alloc": slurm.gpus(given),
-        "memory_b": memory or slurm.memory_b(get("ReqMem", ""), cores, nodes),
+        "memory_b": memory or slurm.memory_b(get("ReqMem", ""), cores or cores_alloc, nodes),
         "frequency_hz": khz * 1e3 if khz else None,
         "time_limit_s": _limit(cells), "runtime_s": length_s(cells, clocks),
         "state": slurm.state(get("State", "")), "exit_code": get("ExitCode") or None,

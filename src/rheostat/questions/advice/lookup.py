@@ -19,6 +19,7 @@ from rheostat.questions.advice.decide import decide
 from rheostat.questions.answer import Answer
 from rheostat.questions.listener import question
 from rheostat.questions.parse import Knobs, Names, parse_space
+from rheostat.questions.settings.knob_columns import turnable
 
 WHO = ("user", "account", "app", "partition")
 COMMON = ("app", "partition")
@@ -167,7 +168,7 @@ def advice_lookup(
     """
     space = parse_space(knobs)
     log = inputs.opened(jobs, knobs=space.names)
-    inputs.turnable(log, space)
+    turnable(log, space)
     kinds = _kinds(log, space.names, days)
     with listener.working(f"advice for {len(kinds):,} kinds of job"):
         answer = decide(kinds, past=log, model=model, knobs=space, objectives=objectives, rule=rule,

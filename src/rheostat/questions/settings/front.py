@@ -30,6 +30,7 @@ from rheostat.questions.advice.log_advice import LogAdvice, advice_method, can_a
 from rheostat.questions.listener import question
 from rheostat.questions.logs.log_answer import LogAnswer
 from rheostat.questions.parse import Knobs, Names, parse_objectives, parse_rules, parse_space
+from rheostat.questions.settings.knob_columns import turnable
 from rheostat.recipes.nodecount import earlier, own_runs
 from rheostat.tradeoff import all_settings
 from rheostat.tradeoff.all_settings import RUNTIME_ENERGY
@@ -195,7 +196,7 @@ def front(
     """
     space, wanted = parse_space(knobs), parse_objectives(objectives)
     jobs = inputs.opened(jobs, format, columns, space.names)
-    inputs.turnable(jobs, space)
+    turnable(jobs, space)
     jobs = inputs.with_trial(jobs, trial, space.names)
     row = _row(jobs, job, where)
     by = tuple(inputs.condition(jobs, w)[0] for w in where) or None

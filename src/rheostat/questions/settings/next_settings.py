@@ -17,6 +17,7 @@ from rheostat.questions import inputs, listener
 from rheostat.questions.answer import Answer
 from rheostat.questions.listener import question
 from rheostat.questions.parse import Knobs, Names, parse_rules, parse_space
+from rheostat.questions.settings.knob_columns import turnable
 from rheostat.tradeoff.all_settings import RUNTIME_ENERGY
 from rheostat.tradeoff.measured_cells import better_unmeasured, tell_runs
 from rheostat.tradeoff.propose.proposer import distinct, others, proposer
@@ -150,7 +151,7 @@ def next_settings(
     """
     space, rules = parse_space(knobs), parse_rules(rule, limits)
     jobs = inputs.opened(runs, format, columns, space.names)
-    inputs.turnable(jobs, space)
+    turnable(jobs, space)
     own = inputs.only(jobs, where)
     wanted = inputs.judged(own, objectives, model=False)
     inputs.countable(wanted, own.columns)

@@ -1,0 +1,162 @@
+"""Tables that known tools write, whose columns do not say their units: they get them here.
+
+CodeCarbon counts kilowatt-hours and pyRAPL microjoules in columns named like any others; EAR has a
+row for each node of a step; ReFrame puts units in columns of their own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import polars as pl
+
+from rheostat.core.jobs import Note
+from rheostat.measurement.checks import ROW, note_rows
+from rheostat.measurement.runs.rapl_columns import as_energies, domains
+
+KWH = ("energy_consumed", "cpu_energy", "gpu_energy", "ram_energy")
+WATTS = ("cpu_power", "gpu_power", "ram_power")
+BATCH_STEP = 4294967290
+"""EAR numbers the batch and external steps of Slurm from here on; they hold the others' nodes."""
+PARAMETER = re.compile(r"%([\w.]+)=(\S+)")
+Changed = tuple[pl.DataFrame, list[Note]]
+
+
+def with_units(frame: pl.DataFrame) -> Changed:
+    """The table with units in the names of its columns, where a known tool wrote it.
+
+    >>> runs = {ROW: [0], "duration": [60.0], "emissions_rate": [1e-5], "energy_consumed": [0.002]}
+    >>> named, notes = with_units(pl.DataFrame(runs))
+    >>> named.columns[-1], notes[0].message
+    ('energy_consumed_kWh', 'columns mapped as those of CodeCarbon: energy in kWh')
+    """
+    for columns, change in TOOLS:
+        if columns <= set(frame.columns):
+            return change(frame)
+    if any(f"{_valued(c)}_unit" in frame.columns for c in frame.columns if _valued(c)):
+        return _reframe(frame)
+    own = domains(frame)
+    return as_energies(frame, own) if own else (frame, [])
+
+
+def _codecarbon(frame: pl.DataFrame) -> Changed:
+    """Rows of a run that was written down again hold what it took so far: the last one counts."""
+    notes = [Note("columns mapped as those of CodeCarbon: energy in kWh")]
+    if "run_id" in frame.columns and "task_name" not in frame.columns:
+        last = frame.select(~pl.struct("run_id").is_last_distinct()).to_series()
+        if last.any():
+            said = "CodeCarbon wrote the run down again later: no run of its own"
+            notes.append(note_rows(said, frame.filter(last)[ROW], dropped=True))
+            frame = frame.filter(~last)
+    units = {c: f"{c}_kWh" for c in KWH} | {c: f"{c}_W" for c in WATTS}
+    return _renamed(frame, units | {"duration": "duration_s", "project_name": "app"}), notes
+
+
+def _pyrapl(frame: pl.DataFrame) -> Changed:
+    """A row for each socket; what the socket and its memory took is summed."""
+    amounts = [pl.col(c).cast(pl.Float64, strict=False) for c in ("pkg", "dram")]
+    energy = pl.sum_horizontal(amounts).sum()
+    runs = frame.group_by("label", "timestamp", maintain_order=True).agg(
+        pl.col(ROW).first(), duration_us=pl.col("duration").max(), energy_uJ=energy
+    )
+    said = (
+        "columns mapped as those of pyRAPL: times in us, energy (pkg + dram) in uJ, sockets summed"
+    )
+    return runs.rename({"label": "app"}), [Note(said)]
+
+
+def _zeus(frame: pl.DataFrame) -> Changed:
+    """Windows of Zeus: the energy of its GPUs, each in a column, is summed."""
+    parts = [c for c in frame.columns if re.fullmatch(r"gpu\d+_energy", c)]
+    if not parts:
+        return frame, []
+    energy = pl.sum_horizontal(pl.col(c).cast(pl.Float64, strict=False) for c in parts)
+    said = (
+        f"columns mapped as those of Zeus: seconds and joules; energy is that of {len(parts)} GPUs"
+    )
+    named = frame.with_columns(energy_J=energy).drop(parts)
+    return _renamed(named, {"elapsed_time": "elapsed_time_s"}), [Note(said)]
+
+
+def _ear(frame: pl.DataFrame) -> Changed:
+    """A row for each node of a step becomes one for the step: the longest time, all power."""
+    steps = [c for c in ("JOBID", "STEPID", "APPID") if c in frame.columns]
+    frame, notes = _without_batch_steps(frame)
+    per_node = "NODENAME" in frame.columns
+    if per_node:
+        other = [c for c in frame.columns if c not in {*steps, "TIME_SEC", "NODENAME", ROW}]
+        mean = [pl.col(c).mean() for c in other if frame[c].dtype.is_float()]
+        first = [pl.col(c).first() for c in other if not frame[c].dtype.is_float()]
+        frame = frame.group_by(steps, maintain_order=True).agg(
+            pl.col(ROW).first(), pl.col("TIME_SEC").max(), *mean, *first,
+            nodes=pl.col("NODENAME").n_unique(),
+        )  # fmt: skip
+    said = "columns mapped as those of EAR: DC_NODE_POWER_W is of each node"
+    said += ", rows of a step's nodes are one run" if per_node else ""
+    named = {"DC_NODE_POWER_W": "node_power_W", "NODE_COUNT": "nodes"}
+    return _renamed(frame, named), [Note(said), *notes]
+
+
+def _without_batch_steps(frame: pl.DataFrame) -> Changed:
+    if "STEPID" not in frame.columns or not frame["STEPID"].dtype.is_numeric():
+        return frame, []
+    batch = (pl.col("STEPID") >= BATCH_STEP).fill_null(value=False)
+    gone, kept = frame.filter(batch), frame.filter(~batch)
+    if not gone.height or not kept.height:
+        return frame, []
+    said = "EAR's batch or external step, which holds the nodes of the others: no run"
+    return kept, [note_rows(said, gone[ROW], dropped=True)]
+
+
+def _reframe(frame: pl.DataFrame) -> Changed:
+    """Values with their units beside them, and parameters in the name of a test, as columns.
+
+    >>> row = {ROW: [0], "display_name": ["a %threads=8"], "t_value": [2.5], "t_unit": ["s"]}
+    >>> _reframe(pl.DataFrame(row))[0].columns[1:]
+    ['app', 't [s]', 'threads']
+    """
+    named = {}
+    for column in frame.columns:
+        unit = f"{_valued(column)}_unit"
+        if unit in frame.columns and (said := frame[unit].drop_nulls().unique().to_list()):
+            named[column] = f"{_valued(column)} [{said[0]}]" if len(said) == 1 else column
+    units = [f"{_valued(c)}_unit" for c, ours in named.items() if ours != c]
+    frame = _renamed(frame.drop(units), named | {"result": "state"})
+    notes = [Note(f"units stand in columns of their own: {', '.join(named.values())}")]
+    frame = _renamed(frame, {"display_name": "app", "name": "app"})
+    return _with_parameters(frame, "app", notes) if "app" in frame.columns else (frame, notes)
+
+
+def _with_parameters(frame: pl.DataFrame, column: str, notes: list[Note]) -> Changed:
+    """What stands behind the name as ``%threads=8``, each in a column of its own."""
+    cells = [dict(PARAMETER.findall(c or "")) for c in frame[column]]
+    names = dict.fromkeys(n for own in cells for n in own if n not in frame.columns)
+    own = [pl.Series(n, [c.get(n) for c in cells], dtype=pl.String) for n in names]
+    whole = [s.cast(pl.Float64, strict=False) for s in own]
+    typed = [n if n.null_count() == s.null_count() else s for s, n in zip(own, whole, strict=True)]
+    plain = pl.Series(column, [PARAMETER.sub("", c or "").strip() for c in frame[column]])
+    return frame.with_columns(plain, *typed), notes
+
+
+def _renamed(frame: pl.DataFrame, names: dict[str, str]) -> pl.DataFrame:
+    """The table under new names, where it has the old and not the new."""
+    there: dict[str, str] = {}
+    for old, new in names.items():
+        if old in frame.columns and new not in {*frame.columns, *there.values()}:
+            there[old] = new
+    return frame.rename(there)
+
+
+def _valued(column: str) -> str:
+    """The name before ``_value``, "" where there is none."""
+    return column.removesuffix("_value") if column.endswith("_value") else ""
+
+
+TOOLS: tuple[tuple[frozenset[str], Callable[[pl.DataFrame], Changed]], ...] = (
+    (frozenset({"duration", "emissions_rate", "energy_consumed"}), _codecarbon),
+    (frozenset({"label", "timestamp", "duration", "pkg", "dram", "socket"}), _pyrapl),
+    (frozenset({"window_name", "elapsed_time"}), _zeus),
+    (frozenset({"JOBID", "TIME_SEC", "DC_NODE_POWER_W"}), _ear),
+)  # fmt: skip
+"""Columns that tell a tool's table, and what is done with it."""

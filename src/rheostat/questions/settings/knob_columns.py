@@ -1,0 +1,87 @@
+"""Which columns of a table may be knobs: what people set before a run, at a few values each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from shlex import quote
+
+import polars as pl
+
+from rheostat.core.jobs import JobTable, Moment
+from rheostat.core.space import Space
+from rheostat.core.vocabulary import VOCABULARY
+from rheostat.errors import DataError
+
+MOST_VALUES, MOST_WORDS, MOST_NAMED = 40, 12, 5
+SAME = 1e-3
+"""Numbers that differ by less, relatively, are one setting measured again."""
+NO_KNOBS = {"job_id", "run_id", "row", "user", "account", "partition", "qos", "group", "censored",
+            "submit_s", "start_s", "end_s", "time_limit_s"}  # fmt: skip
+
+
+def turnable(jobs: JobTable, space: Space) -> None:
+    """A knob that is no column of ``jobs`` is a `DataError`, which names what was turned there.
+
+    >>> from rheostat.core.vocabulary import table
+    >>> from rheostat.questions.parse import parse_space
+    >>> turnable(table({"app": ["a", "a"], "cap_w": [200, 300]}), parse_space(None))
+    Traceback (most recent call last):
+    ...
+    rheostat.errors.DataError: --knob: column nodes is missing; turned here: --knob cap_w=200,300
+    """
+    missing = [n for n in space.names if n not in jobs.columns]
+    if not missing:
+        return
+    turned = [f"--knob {quote(f'{n}={values}')}" for n, values in turned_columns(jobs)]
+    hint = [f"turned here: {' '.join(turned[:MOST_NAMED])}"] if turned else []
+    raise DataError("--knob", [*(f"column {n} is missing" for n in missing), *hint])
+
+
+def turned_columns(jobs: JobTable) -> Iterator[tuple[str, str]]:
+    """Columns with the values that ``--knob`` takes; of two that go together the first.
+
+    >>> from rheostat.core.jobs import Column
+    >>> from rheostat.core.vocabulary import table
+    >>> columns = {"lang": ["C", "C", "Go", "Go"], "opt": [0, 3, 0, 3], "aborts": [3, 9, 4, 7]}
+    >>> columns |= {"kind": ["c", "c", "g", "g"], "runtime_s": [9.0, 7.0, 8.0, 6.0]}
+    >>> list(turned_columns(table(columns, [Column("aborts", "", Moment.END)])))
+    [('lang', 'C,Go'), ('opt', '0,3')]
+    """
+    taken: list[pl.Series] = []
+    for name in (c for c in jobs.columns if _may_be_set(jobs, c)):
+        values = jobs.frame[name]
+        if any(_together(values, other) for other in taken):
+            continue
+        taken.append(values)
+        yield name, ",".join(map(_written, values.drop_nulls().unique().sort().to_list()))
+
+
+def _may_be_set(jobs: JobTable, name: str) -> bool:
+    """A word or a number that takes a few values, and that nobody measured."""
+    values = jobs.frame[name].drop_nulls()
+    known, distinct = jobs.schema[name].known, values.n_unique()
+    if name in NO_KNOBS or (name in VOCABULARY and known is not Moment.SUBMIT) or distinct < 2:
+        return False
+    if values.dtype == pl.String:
+        plain = not values.str.contains(r"[,=]").any()
+        return plain and distinct <= MOST_WORDS and known is Moment.SUBMIT
+    if not values.dtype.is_numeric() or distinct > MOST_VALUES or _spread(values) < SAME:
+        return False
+    repeats = distinct <= len(values) / 2 and (values % 1 == 0).all()
+    return known is Moment.SUBMIT or repeats
+
+
+def _spread(values: pl.Series) -> float:
+    low, high = float(values.min()), float(values.max())  # type: ignore[arg-type]
+    return (high - low) / max(abs(low), abs(high))
+
+
+def _together(one: pl.Series, other: pl.Series) -> bool:
+    """Whether each value of one stands beside one value of the other alone."""
+    pairs = pl.DataFrame([one.alias("a"), other.alias("b")]).n_unique()
+    return pairs == one.n_unique() == other.n_unique()
+
+
+def _written(value: object) -> str:
+    whole = isinstance(value, float) and value.is_integer()
+    return str(int(value)) if isinstance(value, float) and whole else str(value)
