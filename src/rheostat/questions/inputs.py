@@ -21,10 +21,11 @@ from rheostat.decision.trials.found_trial import with_found_trial
 from rheostat.decision.trials.trial_size import with_trial as joined
 from rheostat.errors import DataError, QuestionError
 from rheostat.measurement.read import guess_format, read
+from rheostat.measurement.speeds import timed_by_speed
 from rheostat.measurement.tables import read_table
 from rheostat.prediction.saved_models.persist import PREDICTORS
 from rheostat.prediction.saved_models.persist import load as load_model
-from rheostat.prediction.surface import mixed, named_by
+from rheostat.prediction.surface import CAPS, mixed, named_by
 from rheostat.questions import listener
 from rheostat.questions.parse import (
     Names,
@@ -45,6 +46,11 @@ POWERED = re.compile(r"energy|power|joule|watt|_j$|_w$")
 RATE = re.compile(r"per_s(ec|econd)?$|/ ?s(ec|econd)?$|flops?$|throughput|mlups|rate$|speed$|fom")
 TIMED = re.compile(r"time|elapsed|duration|latency|_(s|ms|us|secs?|seconds|mins?|minutes)$|"
                    rf"{RATE.pattern}")  # fmt: skip
+APPLICATION = re.compile(r"(model|network|net|benchmark|bench|workload|kernel|code|program|"
+                         r"application)([ _]?name)?")  # fmt: skip
+SHARE_OF_CAP = re.compile(
+    r"(cap|limit|power|tdp).*(percent|pct|%)|(percent|pct|%).*(cap|limit|tdp)"
+)
 MOST_VALUES = 40
 """Values of a column that may be a knob."""
 SLIGHT_DRIFT = 0.02
@@ -199,13 +205,44 @@ def capped(
 ) -> JobTable:
     """Runs under caps: rows asked for, applications by their columns; mixed ones are noted."""
     runs, alike = only(opened(file, form, mapped, columns=columns), where), parse_names(by)
+    before, runs = len(runs.notes), timed_by_speed(runs)
+    listener.notes(runs.notes[before:])
+    if not set(CAPS) & set(runs.columns) and (shares := _shares(runs)):
+        raise DataError(str(file), [shares])
     if "app" not in runs.columns and not alike:
-        raise DataError(str(file), [f"no column app tells the applications apart: {_text(runs)}"])
+        runs = _applications(runs, file)
     if alike:
         runs = named_by(runs, alike)
     if odd := [c for c in mixed(runs) if c not in alike]:
         listener.note(f"runs that differ in {', '.join(odd)} are taken as repeats: --where or --by")
     return runs
+
+
+def _applications(runs: JobTable, file: Jobs) -> JobTable:
+    """The runs with ``app``, by the one column of words whose name says so."""
+    named = [c for c in runs.columns if runs.frame[c].dtype == pl.String
+             and APPLICATION.fullmatch(_theirs(runs, c).lower())]  # fmt: skip
+    if len(named) != 1:
+        raise DataError(str(file), [f"no column app tells the applications apart: {_text(runs)}"])
+    listener.note(f"the application is {_theirs(runs, named[0])}: --by or --column app= otherwise")
+    return runs.with_columns([VOCABULARY["app"]], app=runs.frame[named[0]])
+
+
+def _shares(runs: JobTable) -> str:
+    """What to do where caps are stated in per cent alone.
+
+    >>> _shares(table({"cap_percent": [50, 100]})).partition(":")[0]
+    'cap_percent is per cent, of how many watts is not said'
+    """
+    named = [c for c in runs.columns if SHARE_OF_CAP.search(_theirs(runs, c).lower())]
+    if not named:
+        return ""
+    name = quote(_theirs(runs, named[0]))
+    return (
+        f"{named[0]} is per cent, of how many watts is not said: add a column cap_w of watts; or "
+        f"--column cap_w={name} takes per cent for watts, so that caps and losses hold and watts "
+        "that are saved are per cent"
+    )
 
 
 def _text(jobs: JobTable) -> str:

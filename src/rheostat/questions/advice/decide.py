@@ -27,6 +27,7 @@ from rheostat.questions.listener import question
 from rheostat.questions.parse import Knobs, Names, parse_objectives, parse_space
 from rheostat.recipes.nodecount import accuracy_on_newest
 from rheostat.recipes.nodecount import model as new_model
+from rheostat.tradeoff.measured_repeats import measured_repeats
 
 SCHEMA = "rheostat.decide/1"
 NEWEST = 0.2
@@ -177,6 +178,8 @@ def decide(
     waiting, seen = (asked, False) if model is not None or past is not None else _waiting(log)
     if seen:
         listener.note(SEEN)
+    if model is None:
+        learner = measured_repeats(learner, log, space.names, wanted)
     with listener.working(f"advising {len(waiting):,} jobs"):
         advice = decisions.decide(waiting, learner, space, *rules, objectives=wanted)
     made = DecideAnswer(advice=advice, accuracy=accuracy, learnt_from_these_jobs=seen, log=answer)

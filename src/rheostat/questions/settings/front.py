@@ -198,8 +198,8 @@ def front(
     inputs.turnable(jobs, space)
     jobs = inputs.with_trial(jobs, trial, space.names)
     row = _row(jobs, job, where)
-    by = tuple(inputs.condition(jobs, w)[0] for w in where) or None
-    runs = own_runs(jobs, row, by)
+    by = tuple(c for c in (inputs.condition(jobs, w)[0] for w in where) if c not in space.names)
+    runs = own_runs(jobs, row, by or None)
     one, request = _one(jobs, row, space, runs, named=bool(job))
     settings = space.settings()
     settings += [request] if _known(request, space) and request not in settings else []
@@ -211,7 +211,7 @@ def front(
     if not measured_all(one, runs, space, settings, wanted):
         past = jobs if model is not None or runs is not None else earlier(jobs, row)
         learner = inputs.fitted(
-            past, model, advice_method(method, past, model), seed, space.names, by
+            past, model, advice_method(method, past, model), seed, space.names, by or None
         )
         log = can_answer(learner, past, space.names, SCHEMA)
         if runs is not None and model is None:
