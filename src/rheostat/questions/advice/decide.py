@@ -103,6 +103,7 @@ def decide(
     seed: int = 0,
     format: str = "",
     columns: Path | None = None,
+    known: Sequence[str] = (),
     out: Path | None = None,
 ) -> DecideAnswer:
     """Advise a setting for every job, with the predicted saving and its interval.
@@ -135,6 +136,8 @@ def decide(
         Names a model to be used nevertheless where a log cannot answer.
     seed : int
         Of everything that draws.
+    known : sequence of str
+        When columns are known, as ``size=submit``.
     format, columns : str and path
         How a file is read.
     out : path, optional
@@ -166,8 +169,8 @@ def decide(
     space = parse_space(knobs)
     if objectives:
         parse_objectives(objectives)
-    asked = inputs.opened(jobs, format, columns, space.names)
-    log = asked if past is None else inputs.opened(past, knobs=space.names)
+    asked = inputs.opened(jobs, format, columns, space.names, known=known)
+    log = asked if past is None else inputs.opened(past, knobs=space.names, known=known)
     log = inputs.with_trial(log, trial, space.names)
     wanted = parse_objectives(objectives or inputs.usual_objectives(log, model))
     rules = advice_rules(rule, slowdown, limits, wanted)

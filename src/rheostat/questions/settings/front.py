@@ -30,6 +30,7 @@ from rheostat.questions.advice.log_advice import LogAdvice, advice_method, can_a
 from rheostat.questions.listener import question
 from rheostat.questions.logs.log_answer import LogAnswer
 from rheostat.questions.parse import Knobs, Names, parse_objectives, parse_rules, parse_space
+from rheostat.questions.settings.unlike_runs import tell_unlike
 from rheostat.recipes.nodecount import earlier, own_runs
 from rheostat.tradeoff import all_settings
 from rheostat.tradeoff.all_settings import RUNTIME_ENERGY
@@ -136,6 +137,7 @@ def front(
     seed: int = 0,
     format: str = "",
     columns: Path | None = None,
+    known: Sequence[str] = (),
 ) -> FrontAnswer:
     """Forecast one job at every setting and take one: the front, the choice and the reasons.
 
@@ -168,6 +170,8 @@ def front(
         Names a model to be used nevertheless where a log cannot answer.
     seed : int
         Of everything that draws.
+    known : sequence of str
+        When columns are known, as ``size=submit``.
     format, columns : str and path
         How a file is read: its format and a TOML file of its columns' names.
 
@@ -194,7 +198,7 @@ def front(
     {'nodes': 2}
     """
     space, wanted = parse_space(knobs), parse_objectives(objectives)
-    jobs = inputs.opened(jobs, format, columns, space.names)
+    jobs = inputs.opened(jobs, format, columns, space.names, known=known)
     inputs.turnable(jobs, space)
     jobs = inputs.with_trial(jobs, trial, space.names)
     row = _row(jobs, job, where)
@@ -204,7 +208,7 @@ def front(
     settings = space.settings()
     settings += [request] if _known(request, space) and request not in settings else []
     if runs is not None:
-        inputs.tell_unlike(runs, space)
+        tell_unlike(runs, space)
     wanted = wanted if model is not None else inputs.judged(jobs, wanted)
     settings = settings if model is not None else _answerable(one, runs, space, settings, wanted)
     learner, log = None, LogAnswer()
