@@ -38,9 +38,14 @@ def evidence(many: BatchFronts) -> NDArray[np.int64] | None:
 
 
 def graded(many: BatchFronts, grades: Sequence[str]) -> Mask | None:
-    """(J, S): settings whose change from the request rests on one of ``grades``; None ungraded."""
+    """(J, S): settings whose change from the request rests on one of ``grades``, or is ungraded.
+
+    None where all are.
+    """
     weaker = evidence(many)
-    return None if weaker is None else np.isin(weaker, [GRADES.index(g) for g in grades])
+    if weaker is None:
+        return None
+    return (weaker < 0) | np.isin(weaker, [GRADES.index(g) for g in grades])
 
 
 def told_by_users(model: object, jobs: JobTable) -> bool:

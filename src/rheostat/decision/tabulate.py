@@ -42,7 +42,7 @@ def advice_table(
         Column("status", "", Moment.SUBMIT, "advised, kept, infeasible or abstained"),
     ]
     if (chosen.grade >= 0).any():
-        data["evidence"] = pl.Series([GRADES[g] for g in chosen.grade])
+        data["evidence"] = pl.Series([GRADES[g] if g >= 0 else None for g in chosen.grade])
         columns.append(Column("evidence", "", Moment.SUBMIT, "what the predicted change rests on"))
     for column, series in [] if hints is None else _hinted(chosen, hints, names):
         data[column.name] = series

@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from shlex import quote
 from typing import Any
 
 import polars as pl
@@ -15,16 +14,15 @@ import polars as pl
 from rheostat.core.jobs import JobTable, concat
 from rheostat.core.machine import Machine
 from rheostat.core.outcome import Predictor
-from rheostat.core.space import Space
 from rheostat.core.vocabulary import VOCABULARY, table
 from rheostat.decision.trials.found_trial import with_found_trial
 from rheostat.decision.trials.trial_size import with_trial as joined
-from rheostat.errors import DataError, QuestionError
+from rheostat.errors import DataError
 from rheostat.measurement.read import guess_format, read
 from rheostat.measurement.tables import read_table
+from rheostat.prediction.features.unused_columns import unused_columns
 from rheostat.prediction.saved_models.persist import PREDICTORS
 from rheostat.prediction.saved_models.persist import load as load_model
-from rheostat.prediction.surface import mixed, named_by
 from rheostat.questions import listener
 from rheostat.questions.parse import (
     Names,
@@ -45,9 +43,10 @@ POWERED = re.compile(r"energy|power|joule|watt|_j$|_w$")
 RATE = re.compile(r"per_s(ec|econd)?$|/ ?s(ec|econd)?$|flops?$|throughput|mlups|rate$|speed$|fom")
 TIMED = re.compile(r"time|elapsed|duration|latency|_(s|ms|us|secs?|seconds|mins?|minutes)$|"
                    rf"{RATE.pattern}")  # fmt: skip
-"""Values of a column that may be a knob."""
-SLIGHT_DRIFT = 0.02
-"""A share of the run time that no choice hangs on."""
+UNUSED = (
+    "not used, though it goes with the run time: {}, which counts as known at the end; if it is "
+    "known at submission: {} (fit, front, decide), or [known] of --map"
+)
 
 
 def load(
@@ -57,6 +56,7 @@ def load(
     columns: Iterable[str] | Mapping[str, str] | None = None,
     *,
     knobs: Sequence[str] = (),
+    known: Sequence[str] = (),
     units: Iterable[str] | Mapping[str, str] | None = None,
     otherwise: str = "runs",
 ) -> JobTable:
@@ -67,6 +67,7 @@ def load(
     """
     options: dict[str, Any] = {"map": mapped} if mapped else {}
     options |= {"columns": parse_pairs(columns, "--column")} if columns else {}
+    options |= {"known": parse_pairs(known, "--known")} if known else {}
     options |= {"units": parse_pairs(units, "--unit")} if units else {}
     files = [file] if isinstance(file, Path) else file
     if knobs and (form or guess_format(files[0])) == "runs":
@@ -89,11 +90,12 @@ def opened(
     mapped: Path | None = None,
     knobs: Sequence[str] = (),
     columns: Iterable[str] | None = None,
+    known: Sequence[str] = (),
 ) -> JobTable:
     """A table to learn from, amounts per node; a file is read."""
     if isinstance(jobs, JobTable):
         return nodecount.prepared(jobs)
-    return load(Path(jobs), form, mapped, columns, knobs=knobs)
+    return load(Path(jobs), form, mapped, columns, knobs=knobs, known=known)
 
 
 def as_logged(jobs: Jobs) -> JobTable:
@@ -188,76 +190,6 @@ def only(jobs: JobTable, where: Sequence[str] | None, option: str = "--where") -
     return jobs
 
 
-def capped(
-    file: Jobs,
-    where: Sequence[str] | None,
-    by: Names,
-    form: str = "",
-    mapped: Path | None = None,
-    columns: Iterable[str] | None = None,
-) -> JobTable:
-    """Runs under caps: rows asked for, applications by their columns; mixed ones are noted."""
-    runs, alike = only(opened(file, form, mapped, columns=columns), where), parse_names(by)
-    if "app" not in runs.columns and not alike:
-        raise DataError(str(file), [f"no column app tells the applications apart: {_text(runs)}"])
-    if alike:
-        runs = named_by(runs, alike)
-    if odd := [c for c in mixed(runs) if c not in alike]:
-        listener.note(f"runs that differ in {', '.join(odd)} are taken as repeats: --where or --by")
-    return runs
-
-
-def _text(jobs: JobTable) -> str:
-    """What to type for a column that holds names.
-
-    >>> _text(table({"Anwendung": ["a"], "nodes": [1]}))
-    'name it as --column app=Anwendung'
-    """
-    names = [_theirs(jobs, c) for c in jobs.columns if jobs.frame[c].dtype == pl.String]
-    return f"name it as --column app={' or app='.join(quote(n) for n in names) or 'NAME'}"
-
-
-def tell_unlike(runs: JobTable, space: Space) -> None:
-    """Say which columns tell that runs were not of one problem; refuse settings of two machines."""
-    if (split := nodecount.split_settings(runs, space.names)) is not None:
-        column, ran = split
-        each = "; ".join(f"--where {column}={v} (has {', '.join(own)})" for v, own in ran.items())
-        said = f"no {column} ran all settings of {space.names[0]}, and unlike ones do not compare"
-        raise QuestionError(f"{said}; name one: {each}")
-    if mixed := nodecount.differing(runs, space.names):
-        said = f"runs that differ in {', '.join(mixed)} count as repeats: --where tells apart"
-        listener.note(said)
-    if larger := nodecount.grown(runs, space.names):
-        said = f"{', '.join(larger)} differs between the settings: if that is the size of the work"
-        listener.note(f"{said}, they are not of one problem and cannot be compared: --where")
-    for column in nodecount.confounded(runs, space.names):
-        knobs = " and ".join(space.names)
-        said = f"each setting of {knobs} was measured at one {column} alone, some at another"
-        listener.note(f"{said}: what {column} does counts as done by {knobs}; --where tells apart")
-    if (first := nodecount.warm_up(runs, space.names)) is not None:
-        slow, of, factor = first
-        listener.note(
-            f"the first run of {slow} of {of} settings took longer, {factor:.2g} times what the "
-            "later ones took in the middle, and counts as they do: leave it out if it warmed up"
-        )
-    else:
-        _tell_odd(runs, space)
-    if abs((factor := nodecount.drift(runs, space.names)) - 1) > SLIGHT_DRIFT:
-        said = f"repeats took {factor:.2f} times as long at the end of these runs as at their start"
-        listener.note(
-            f"{said}: settings that ran early and late are not alike; run them in random order"
-        )
-
-
-def _tell_odd(runs: JobTable, space: Space) -> None:
-    """Say which runs the choice may hang on though they are unlike their repeats."""
-    for setting, odd, middle in nodecount.odd_repeats(runs, space.names)[:3]:
-        listener.note(
-            f"one run at {setting} took {odd:.3g} s where the others there take {middle:.3g} s, "
-            "and counts as they do: take its row out if it was disturbed or did not do its work"
-        )
-
-
 def with_trial(log: JobTable, plan: Jobs | None, knobs: Sequence[str]) -> JobTable:
     """The log with what the jobs of a trial had asked for, by its plan, else where one is found."""
     before = len(log.notes)
@@ -288,6 +220,9 @@ def fitted(
         return saved
     if model is not None:
         return model
+    if unused := unused_columns(jobs):
+        each = " ".join(f"--known {their_name(jobs, c)}=submit" for c in unused)
+        listener.note(UNUSED.format(", ".join(unused), each))
     new = nodecount.model(kind, jobs, knobs=tuple(knobs), by=by, seed=seed)
     with listener.working(f"learning from {len(jobs):,} jobs"):
         return new.fit(jobs)
@@ -358,7 +293,7 @@ def _perhaps(jobs: JobTable, measured: Sequence[str]) -> list[str]:
     """Columns whose names speak of what is missing, as they would be named."""
     missing = ("runtime_s", TIMED) if measured else ("energy_j", POWERED)
     missing = ("energy_j", POWERED) if "runtime_s" in measured else missing
-    names = [_theirs(jobs, c) for c in jobs.columns if missing[1].search(c.lower())
+    names = [their_name(jobs, c) for c in jobs.columns if missing[1].search(c.lower())
              and c not in VOCABULARY]  # fmt: skip
     if not names:
         return []
@@ -370,6 +305,6 @@ def _perhaps(jobs: JobTable, measured: Sequence[str]) -> list[str]:
     return [f"is it {' or '.join(names)}? name it: {said}" + f" (or [{every}]: their sum)" * parts]
 
 
-def _theirs(jobs: JobTable, name: str) -> str:
+def their_name(jobs: JobTable, name: str) -> str:
     """A column's name in the file."""
     return jobs.schema[name].meaning.removeprefix("from ") or name

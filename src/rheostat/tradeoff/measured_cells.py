@@ -125,10 +125,10 @@ def filled(
     for i, rows in own.cells.items():
         support[i], grade[i] = len(rows), GRADES.index("measured")
         for q in names:
-            draws[q][:, i] = _repeated(own.values[q][rows], d)
+            draws[q][:, i] = repeated(own.values[q][rows], d)
     if predicted is not None:
         for q in names:
-            draws[q][:, blank] = _lengthened(predicted[q], d)
+            draws[q][:, blank] = lengthened(predicted[q], d)
         support[blank] = 0.0 if predicted.support is None else predicted.support
         grade[blank] = _grades(alternatives.rows(blank), own, predicted, knobs)
     return Outcome(draws, support, () if predicted is None else predicted.notes, grade)
@@ -140,13 +140,13 @@ def _settings(jobs: JobTable, knobs: Sequence[str]) -> list[tuple[object, ...]]:
     return list(zip(*(c.to_list() for c in columns), strict=True))
 
 
-def _repeated(values: Array, d: int) -> Array:
+def repeated(values: Array, d: int) -> Array:
     """``values`` over and over, (d,), filled up with their mean, so that the mean stays exact."""
     k = len(values)
     return np.concatenate([np.tile(values, d // k), np.full(d % k, values.mean())])
 
 
-def _lengthened(draws: Array, d: int) -> Array:
+def lengthened(draws: Array, d: int) -> Array:
     """Predicted draws, cycled to (d, rows) where a cell has more repeats than they are."""
     return draws[np.arange(d) % len(draws)]
 

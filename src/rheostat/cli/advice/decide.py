@@ -35,6 +35,7 @@ def decide(
     seed: o.Seed = 0,
     form: o.Form = "",
     mapped: o.Map = None,
+    known: o.Known = None,
     json: o.Json = False,
 ) -> None:
     """Advise a setting for every job of FILE, with the predicted saving and its interval.

@@ -61,6 +61,7 @@ def plan(
     seed: o.Seed = 0,
     form: o.Form = "",
     mapped: o.Map = None,
+    column: o.Columns = None,
     json: o.Json = False,
 ) -> Values:
     """Plan caps for every node from FILE, a table of runs under caps.

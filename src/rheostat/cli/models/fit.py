@@ -34,6 +34,7 @@ def fit(
     ] = None,
     form: o.Form = "",
     mapped: o.Map = None,
+    known: o.Known = None,
     json: o.Json = False,
 ) -> Values:
     """Learn from a job log and save the model; says how right it is on the newest jobs.

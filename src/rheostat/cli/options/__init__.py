@@ -12,6 +12,7 @@ from rheostat.cli.options.tables import By as By
 from rheostat.cli.options.tables import Columns as Columns
 from rheostat.cli.options.tables import File as File
 from rheostat.cli.options.tables import Form as Form
+from rheostat.cli.options.tables import Known as Known
 from rheostat.cli.options.tables import Map as Map
 from rheostat.cli.options.tables import ReaderOptions as ReaderOptions
 from rheostat.cli.options.tables import Units as Units

@@ -17,6 +17,10 @@ Columns = Annotated[
     list[str] | None, option("Ours=theirs, as runtime_s=wall_s. Repeatable.", "--column")
 ]
 
+Known = Annotated[
+    list[str] | None, option("Moment of a column, as size=submit. Repeatable.", "--known")
+]
+
 Units = Annotated[
     list[str] | None,
     option(

@@ -40,6 +40,7 @@ def coschedule(
     where: Annotated[
         list[str] | None, option("Rows of PROFILES to take. Repeatable.", metavar="COLUMN=VALUE")
     ] = None,
+    column: o.Columns = None,
     gpus: Annotated[int, option("GPUs of a node.", min=1, max=1024)] = 4,
     domains: Annotated[int, option("NUMA domains of a node.", min=1, max=1024)] = 2,
     idle: Annotated[str, option("Power of an idle GPU.")] = "60W",

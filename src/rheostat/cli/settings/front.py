@@ -29,6 +29,7 @@ def front(
     seed: o.Seed = 0,
     form: o.Form = "",
     mapped: o.Map = None,
+    known: o.Known = None,
     json: o.Json = False,
 ) -> None:
     """Forecast one job at every setting and take one: the front, the choice and the reasons.

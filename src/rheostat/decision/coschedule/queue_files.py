@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -14,18 +15,24 @@ from rheostat.core.vocabulary import table
 from rheostat.decision.coschedule.gpu_profiles import RANGE, Profiles, profiles_of
 from rheostat.decision.coschedule.shared_node import Waiting
 from rheostat.errors import DataError
+from rheostat.measurement.runs.reader import read_runs
 from rheostat.measurement.tables import read_table, rows_said
 
 LONGEST = 100_000
 """Most jobs in a queue."""
 
+NEEDED = ("app", "gpus", "runtime_s", "power_w")
 NAMES = {
     "gpu_count": "gpus", "total_gpu_power_w": "power_w", "dram_active_sum": "dram_active",
     "fp_active_sum": "fp_active", "sm_clock_sum_mhz": "sm_clock",
 }  # fmt: skip
 
 
-def read_profiles(path: str | Path, where: Mapping[str, str] | None = None) -> Profiles:
+def read_profiles(
+    path: str | Path,
+    where: Mapping[str, str] | None = None,
+    columns: Mapping[str, str] | None = None,
+) -> Profiles:
     """Profiles from a CSV or parquet file, rows limited to ``where`` (column = value).
 
     Wanted are app, gpus (or gpu_count), runtime_s and power_w, the watts of all its GPUs.
@@ -36,6 +43,8 @@ def read_profiles(path: str | Path, where: Mapping[str, str] | None = None) -> P
         CSV or parquet.
     where : mapping, optional
         Column and value of the rows to take.
+    columns : mapping, optional
+        Our name to the file's; else names are known as a table of runs has them.
 
     Returns
     -------
@@ -48,6 +57,13 @@ def read_profiles(path: str | Path, where: Mapping[str, str] | None = None) -> P
         Columns are missing, no row is left, or rows are of several machines.
     """
     frame = read_table(path)
+    if absent := [t for t in (columns or {}).values() if t not in frame.columns]:
+        said = [f"column {c} is missing" for c in absent]
+        raise DataError(str(path), [*said, f"present: {', '.join(frame.columns)}"])
+    frame = frame.with_columns(pl.col(t).alias(o) for o, t in (columns or {}).items())
+    frame = frame.with_columns(pl.col(t).alias(o) for t, o in NAMES.items()
+                               if t in frame.columns and o not in frame.columns)  # fmt: skip
+    frame = _named(path, frame)
     missing = [c for c in where or {} if c not in frame.columns]
     if missing:
         raise DataError(str(path), [f"column {c} is missing" for c in missing])
@@ -55,13 +71,28 @@ def read_profiles(path: str | Path, where: Mapping[str, str] | None = None) -> P
         frame = frame.filter(pl.col(column).cast(pl.String) == value)
     if not frame.height:
         raise DataError(str(path), [f"no row has {where}"])
-    frame = frame.rename({k: v for k, v in NAMES.items() if k in frame.columns
-                          and v not in frame.columns})  # fmt: skip
     _one_machine(path, frame)
     try:
         return profiles_of(table(frame.select(c for c in ("app", *RANGE) if c in frame.columns)))
     except DataError as error:
         raise DataError(str(path), error.problems) from error
+
+
+def _named(path: str | Path, frame: pl.DataFrame) -> pl.DataFrame:
+    """What is missing by the names and units that tables of runs know; else what to type."""
+    lacking = [c for c in NEEDED if c not in frame.columns]
+    if not lacking:
+        return frame
+    with suppress(DataError):  # what is missing is said below
+        known = read_runs(path).frame
+        if known.height == frame.height:
+            frame = frame.with_columns(known[c] for c in lacking if c in known.columns)
+    still = [c for c in lacking if c not in frame.columns]
+    if still:
+        typed = " ".join(f"--column {c}=THEIRS" for c in still)
+        problems = [f"column {c} is missing" for c in still]
+        raise DataError(str(path), [*problems, f"{typed}; present: {', '.join(frame.columns)}"])
+    return frame
 
 
 def _one_machine(path: str | Path, frame: pl.DataFrame) -> None:

@@ -24,7 +24,7 @@ SHOWN, GROUPS = 20, 12
 def explain_advice(advice: Advice, shown: int = SHOWN) -> Explained:
     """How many jobs change, what that saves, and the first jobs in a table."""
     counts = advice.counts()
-    said = Section("decide", (*_sums(advice, counts), UNMEASURED))
+    said = Section("decide", (*_sums(advice, counts), _predicted(advice)))
     jobs = Section("jobs", (f"At most {shown}, the largest savings first.",),
                    advice_grid(advice, shown))  # fmt: skip
     return [said, *_by_group(advice), jobs], {**advice_facts(advice), "jobs": advice_rows(advice)}
@@ -60,10 +60,10 @@ def _sums(advice: Advice, counts: dict[str, int]) -> list[str]:
         totals = {q: t for q, t in advice.totals.items() if q in advice.objectives}
         said.append(f"Predicted in all: {'; '.join(_total(q, t) for q, t in totals.items())}.")
         said += _over_limit(advice) + _sensitivity(advice)
-    elif advice.limits and counts["kept"]:
+    if advice.limits and (alone := _without_other(advice)):
         said.append(
-            "That a job stays does not say that its setting is best: no other one is shown to hold "
-            "these limits."
+            f"That a job stays does not say that its setting is best: for {alone:,} that stay no "
+            "other one is shown to hold these limits."
         )
     grades = {g: n for g, n in advice.evidence().items() if n}
     if grades:
@@ -85,6 +85,25 @@ def _sums(advice: Advice, counts: dict[str, int]) -> list[str]:
         if n.count
     ]
     return said
+
+
+def _without_other(advice: Advice) -> int:
+    """Jobs that stay as no other setting is shown to hold the limits."""
+    answered = advice.table.frame.filter(pl.col("status").is_in(["advised", "kept"]))
+    made = zip(answered["status"], advice.decision.assignments, strict=True)
+    return sum(s == "kept" and a.because.runner_up is None for s, a in made)
+
+
+def _ran(advice: Advice) -> bool:
+    """Whether runs of a measured table at every advised setting are what is predicted."""
+    if "submit_s" in advice.table.columns:
+        return False
+    advised = advice.counts()["advised"]
+    return bool(advised) and advice.evidence().get("measured", 0) == advised
+
+
+def _predicted(advice: Advice) -> str:
+    return f"{MEASURED if _ran(advice) else UNMEASURED} {FIGURES}"
 
 
 def _over_limit(advice: Advice) -> list[str]:
@@ -180,7 +199,7 @@ def advice_facts(advice: Advice) -> dict[str, Any]:
         "doubted": dict(advice.doubted),
         "over_limit": _span(advice.over_limit),
         "more_energy": _span(advice.more_energy),
-        "advised_settings_ran": False,
+        "advised_settings_ran": _ran(advice),
         "statistic": "means over draws; power_w is mean energy over mean runtime",
         "totals": {q: change_facts(t) for q, t in advice.totals.items()},
         "notes": [{"message": n.message, "count": n.count} for n in advice.table.notes],
@@ -269,7 +288,7 @@ def explain_backtest(result: Backtest) -> Explained:
             (
                 *unheld_words(result.accuracy),
                 *_sums(result.advice, result.advice.counts()),
-                UNMEASURED,
+                _predicted(result.advice),
             ),
         ),
         Section("learnt", (f"{learnt}{left}; advised: the {len(result.advice):,} after it.",)),
@@ -301,10 +320,12 @@ def explain_backtest(result: Backtest) -> Explained:
     return sections, facts
 
 
-UNMEASURED = (
-    "These changes are predictions: the advised settings never ran. Figures are means; power is "
-    "mean energy over mean runtime."
+UNMEASURED = "These changes are predictions: the advised settings never ran."
+MEASURED = (
+    "These changes are what other runs of the same applications took at the advised settings; "
+    "these jobs themselves did not run there."
 )
+FIGURES = "Figures are means; power is mean energy over mean runtime."
 CHECKED = ("runtime_s", "energy_j")
 
 

@@ -24,7 +24,7 @@ _AT = r"(_?(time|ts|at|timestamp|moment))"
 MOMENTS = {
     "submit_s": rf"(queued{_AT}|submit({_AT}|ted{_AT}?)?|arriv(al|ed){_AT}?|(request_)?(sent|send|"
                 rf"start){_AT}?|request_?(ts|timestamp)|creat(ed|ion){_AT}?|timestamp|time)",
-    "start_s": rf"(first_token|first_response|first_chunk){_AT}?",
+    "start_s": rf"(first_token|first_response|first_chunk){_AT}?|completion_start{_AT}",
     "end_s": rf"(last_token|(request_)?(end|finish(ed)?|complet(ed|ion)|done)){_AT}?",
 }  # fmt: skip
 DURATIONS = {
@@ -36,7 +36,7 @@ DURATIONS = {
 }  # fmt: skip
 TOKENS = {
     "prompt_tokens": r"((num|n|total)_)?(prompt|input|context)_?(tok(en)?s?(_count|_num|_len)?|"
-                     r"lens?|length|sequence_length|size)|isl",
+                     r"lens?|length|sequence_length|size)|isl|request_?tokens",
     "output_tokens": r"((num|n|total)_)?(output|completion|generated|response|decode)_?"
                      r"(tok(en)?s?(_count|_num|_len)?|lens?|length|sequence_length|size)|osl",
 }  # fmt: skip
@@ -46,6 +46,8 @@ GEN_AI = re.compile(r"^gen_ai_(?:(?:client|server|usage)_)?")
 CALLING = ("tool_calls", "function_call", "tool_use")
 """Reasons for which an answer ends that calls a tool: OpenAI's and Anthropic's."""
 FAILED = {"success": False, "successful": False, "ok": False, "failed": True, "is_error": True}
+FAILURE = r"^(fail(ed|ure)?|error(ed)?|cancel(l?ed)?|aborted|time(d )?-?out)$"
+"""Words of columns such as LiteLLM's ``status`` and Langfuse's ``level``."""
 SENT = re.compile("queued|submit|arriv")
 """Goes before other moments that may be the beginning of a server's work."""
 WEEK_S = 7 * 86400.0
@@ -297,6 +299,8 @@ def _failed(frame: pl.DataFrame) -> dict[str, pl.Series]:
             failed |= (values.str.strip_chars().str.len_chars() > 0).fill_null(False)
         elif plain in ("status", "status_code", "http_status") and values.dtype.is_numeric():
             failed |= (values >= 400).fill_null(False)
+        elif plain in ("status", "level") and values.dtype == pl.String:
+            failed |= values.str.to_lowercase().str.contains(FAILURE).fill_null(False)
     return {"failed": failed}
 
 

@@ -33,6 +33,8 @@ SHARED = ("cached_tokens", "tool_calls", "prefix_blocks")
 """What is known of requests beside their lengths."""
 LISTS = {"start_times": "submit_s", "input_lens": "prompt_tokens", "output_lens": "output_tokens",
          "ttfts": "ttft_s", "itls": "itl_s", "errors": "error"}  # fmt: skip
+USAGE = {(u, f) for u in ("usage", "usageDetails", "usage_details") for f in ("input", "output")}
+"""Numbers of tokens as Langfuse has them: elsewhere ``input`` is the prompt itself."""
 DOCUMENT = 2**20
 """Bytes at the beginning in which the lists of a benchmark's result are looked for."""
 SUMMARY = ("holds no single requests: expected the lists ttfts, itls, input_lens, output_lens and "
@@ -107,9 +109,21 @@ def raw_frame(path: Path, columns: Mapping[str, str] | None = None) -> pl.DataFr
             raise DataError(str(path), [RAW])
         if b'"metrics"' in start and b'"request_start_ns"' in start:
             return _of_aiperf(path)
-    frame = _flat(frame_of(path, WHAT))
+    frame = _flat(_listed(path) if b'"data"' in start else frame_of(path, WHAT))
     theirs = {t: o for o, t in (columns or {}).items() if t in frame.columns and t != o}
     return frame.rename(theirs)
+
+
+def _listed(path: Path) -> pl.DataFrame:
+    """The list ``data`` of an API's page, as Langfuse answers; else the file as it stands."""
+    try:
+        page = json.loads(read_bytes(path))
+    except ValueError:  # lines, say, of which one holds the word
+        return frame_of(path, WHAT)
+    rows = page.get("data") if isinstance(page, dict) else None
+    if not isinstance(rows, list) or not rows or not all(isinstance(r, dict) for r in rows):
+        return frame_of(path, WHAT)
+    return pl.DataFrame(rows, infer_schema_length=None, strict=False)
 
 
 def is_record(path: Path) -> bool:
@@ -125,7 +139,8 @@ def _flat(frame: pl.DataFrame) -> pl.DataFrame:
     while records := [c for c, t in frame.schema.items() if isinstance(t, pl.Struct)]:
         name = records[0]
         inner = frame[name].struct.unnest()
-        names = [f if f not in frame.columns else f"{name}.{f}" for f in inner.columns]
+        named = [f"{f}_tokens" if (name, f) in USAGE else f for f in inner.columns]
+        names = [f if f not in frame.columns else f"{name}.{f}" for f in named]
         inner.columns = names
         fresh = [c for c in names if c not in frame.columns]
         frame = frame.drop(name).with_columns(inner.select(fresh))

@@ -123,7 +123,10 @@ def in_our_names(frame: pl.DataFrame) -> pl.DataFrame:
     [{'gpu_model': 'H100', 'gpus': 2, 'itl_s': 0.009000000000000001, 'power_w': 600}]
     """
     for theirs, ours, unit in _matches(frame.columns):
-        if unit is None:
+        said = _seconds_of_cells(frame[theirs]) if ours.removesuffix(BARE) in TIMES else None
+        if said is not None:
+            frame = frame.with_columns(said).rename({theirs: ours.removesuffix(BARE)})
+        elif unit is None:
             frame = frame.rename({theirs: ours})
         else:
             number = pl.col(theirs).cast(pl.Float64, strict=False) * SECONDS[unit]
@@ -131,6 +134,26 @@ def in_our_names(frame: pl.DataFrame) -> pl.DataFrame:
             named = pl.col(theirs) if same else number
             frame = frame.with_columns(named.alias(theirs)).rename({theirs: ours})
     return frame
+
+
+def _seconds_of_cells(cells: pl.Series) -> pl.Series | None:
+    """Seconds, where every cell with a number says its unit; OOM and the like are null.
+
+    >>> _seconds_of_cells(pl.Series(["25.10 ms", "OOM", "1.2s"])).to_list()
+    [0.0251, None, 1.2]
+    >>> _seconds_of_cells(pl.Series(["25.10 ms", "24"]))
+    """
+    if cells.dtype != pl.String:
+        return None
+    parts = cells.str.extract_groups(
+        rf"(?i)^\s*(?P<number>[\d.]+)\s*(?P<unit>{'|'.join(SECONDS)})\s*$"
+    ).struct.unnest()
+    numbers = parts["number"].cast(pl.Float64, strict=False)
+    unread = numbers.is_null() & cells.str.contains(r"\d").fill_null(value=False)
+    if unread.any() or not numbers.count():
+        return None
+    scale = parts["unit"].str.to_lowercase().replace_strict(SECONDS, return_dtype=pl.Float64)
+    return (numbers * scale).alias(cells.name)
 
 
 def _matches(columns: list[str]) -> list[tuple[str, str, str | None]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from rheostat.core.jobs import JobTable, Note
 from rheostat.measurement.runs.header_units import split_unit
 from rheostat.measurement.runs.mapping import load_mapping
 from rheostat.measurement.runs.reader import read_runs, table_frame
+from rheostat.measurement.speeds import speeds_in
 from rheostat.measurement.training_columns import COLUMNS
 from rheostat.measurement.training_runs.complete import BATCH_HERE, FIT, RATE, completed
 
@@ -86,11 +88,40 @@ def read_training(
     given = load_mapping(map).columns if isinstance(map, (str, Path)) else (map or {})
     stated = {**given, **(columns or {})}
     taken, notes = plain_names(frame, stated)
+    speed = None if {"runtime_s", RATE} & {*taken, *stated, *frame.columns} else _speed(frame)
+    if speed is not None:
+        taken[RATE] = {"from": speed.theirs}
+        notes.append(Note(f"taken as: {speed.words}"))
     each = taken.pop(BATCH_HERE, None)
     sources = {**taken, **({"batch_size": each} if each else {}), **(columns or {})}
     jobs = read_runs(path, map=map, columns=sources)
+    if speed is not None:
+        said = tuple(n for n in jobs.notes if not n.message.startswith(f"{speed.theirs}: "))
+        jobs = replace(jobs.with_columns([OURS[speed.name]] if speed.name in OURS else [],
+                                         **{speed.name: speed.values}), notes=said)  # fmt: skip
     jobs = jobs.with_columns([OURS[c] for c in jobs.columns if c in OURS])
     return completed(jobs, taken, batch_of_each=each is not None).noted(*notes)
+
+
+@dataclass(frozen=True)
+class Speed:
+    """What a column of speeds tells: the time of a step, or samples per second."""
+
+    name: str
+    theirs: str
+    values: pl.Series
+    words: str
+
+
+def _speed(frame: pl.DataFrame) -> Speed | None:
+    """The one column whose cells are speeds, as tqdm prints them; None without one, or of two."""
+    known = {c: s for c, s in speeds_in(frame).items() if s[1] in ("iteration", "sample")}
+    if len(known) != 1:
+        return None
+    ((theirs, (seconds, piece)),) = known.items()
+    if piece == "sample":
+        return Speed(RATE, theirs, 1 / seconds, f"samples per second = {theirs}")
+    return Speed("runtime_s", theirs, seconds, f"runtime_s = the time of a step, from {theirs}")
 
 
 def plain_names(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -23,6 +24,11 @@ BYTES = {"bfloat16": 2.0, "float16": 2.0, "bf16": 2.0, "fp16": 2.0, "fp8": 1.0, 
          "w4a16": 0.53125, "nf4": 0.5}  # fmt: skip
 """Bytes of one weight; the block formats carry their scales (8 bits per 32, or per 16 weights), as
 those of 4 bits in groups of 128 do, of which AWQ and GPTQ are; none is no quantisation."""
+METHODS = re.compile(
+    r"(awq|gptq|nf4|bnb_nf4|w4a16|q4)([_-]?(marlin|int4|4[_-]?bits?))?|(u?int4|4[_-]?bits?|int4[_-](awq|gptq))"
+    r"|(?P<eight>(gptq|awq)[_-](int8|8[_-]?bits?)|w8a8|w8a16|8[_-]?bits?|fp8[_-]?e4m3)"
+)
+"""Names of methods and of widths; AWQ and GPTQ are 4 bits unless they say 8."""
 
 
 @dataclass(frozen=True)
@@ -147,11 +153,26 @@ def _positive(
     return np.asarray(values, dtype=float)
 
 
+def precision_of(text: str) -> str:
+    """The format by its name in `BYTES`, where the text is one or names a method; else the text.
+
+    >>> [precision_of(t) for t in ("BF16", "awq", "AWQ-INT4", "gptq_marlin", "gptq-int8", "q17")]
+    ['bf16', 'awq', 'awq', 'gptq', 'int8', 'q17']
+    """
+    said = text.strip().lower()
+    if said in BYTES or (match := METHODS.fullmatch(said)) is None:
+        return said
+    if match["eight"]:
+        return "int8"
+    return next((method for method in ("awq", "gptq") if method in said), "int4")
+
+
 def _width(frame: pl.DataFrame, problems: list[str]) -> Array:
     """Bytes per weight; 2 where nothing is said."""
     if "weight_precision" not in frame.columns:
         return np.full(len(frame), 2.0)
-    said = frame["weight_precision"].cast(pl.String).fill_null("bfloat16").str.to_lowercase()
+    texts = frame["weight_precision"].cast(pl.String).fill_null("bfloat16")
+    said = [precision_of(t) for t in texts]
     unknown = sorted(set(said) - set(BYTES))
     if unknown:
         problems.append(

@@ -27,6 +27,7 @@ from rheostat.questions.listener import question
 from rheostat.questions.parse import Knobs, Names, parse_objectives, parse_space
 from rheostat.recipes.nodecount import accuracy_on_newest
 from rheostat.recipes.nodecount import model as new_model
+from rheostat.tradeoff.measured_repeats import measured_repeats
 
 SCHEMA = "rheostat.decide/1"
 NEWEST = 0.2
@@ -102,6 +103,7 @@ def decide(
     seed: int = 0,
     format: str = "",
     columns: Path | None = None,
+    known: Sequence[str] = (),
     out: Path | None = None,
 ) -> DecideAnswer:
     """Advise a setting for every job, with the predicted saving and its interval.
@@ -134,6 +136,8 @@ def decide(
         Names a model to be used nevertheless where a log cannot answer.
     seed : int
         Of everything that draws.
+    known : sequence of str
+        When columns are known, as ``size=submit``.
     format, columns : str and path
         How a file is read.
     out : path, optional
@@ -165,8 +169,8 @@ def decide(
     space = parse_space(knobs)
     if objectives:
         parse_objectives(objectives)
-    asked = inputs.opened(jobs, format, columns, space.names)
-    log = asked if past is None else inputs.opened(past, knobs=space.names)
+    asked = inputs.opened(jobs, format, columns, space.names, known=known)
+    log = asked if past is None else inputs.opened(past, knobs=space.names, known=known)
     log = inputs.with_trial(log, trial, space.names)
     wanted = parse_objectives(objectives or inputs.usual_objectives(log, model))
     rules = advice_rules(rule, slowdown, limits, wanted)
@@ -177,6 +181,8 @@ def decide(
     waiting, seen = (asked, False) if model is not None or past is not None else _waiting(log)
     if seen:
         listener.note(SEEN)
+    if model is None:
+        learner = measured_repeats(learner, log, space.names, wanted)
     with listener.working(f"advising {len(waiting):,} jobs"):
         advice = decisions.decide(waiting, learner, space, *rules, objectives=wanted)
     made = DecideAnswer(advice=advice, accuracy=accuracy, learnt_from_these_jobs=seen, log=answer)

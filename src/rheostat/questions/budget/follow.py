@@ -17,6 +17,7 @@ from rheostat.decision.budget.changing_budget import follow as moments_of
 from rheostat.decision.budget.node_options import BudgetObjective
 from rheostat.questions import inputs
 from rheostat.questions.answer import Answer
+from rheostat.questions.budget.capped_runs import capped as capped_runs
 from rheostat.questions.budget.fleets import Start, fleet_of, start_of
 from rheostat.questions.listener import question
 from rheostat.questions.parse import Names
@@ -115,7 +116,7 @@ def follow(
     DataError
         The total does not change with time, or the file says something else.
     """
-    capped = inputs.capped(runs, where, by, format, columns)
+    capped = capped_runs(runs, where, by, format, columns)
     fleet = fleet_of(capped, nodes, count, start_of(start, nodes), seed)
     file = Path(limits)
     plans = list(moments_of(fleet, budget_series(file), BudgetObjective(change=hysteresis),

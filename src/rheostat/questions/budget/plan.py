@@ -19,6 +19,7 @@ from rheostat.explanation.choices.budget import budget_grid, budget_report
 from rheostat.explanation.formats.json import document, plain
 from rheostat.questions import inputs, listener
 from rheostat.questions.answer import Answer
+from rheostat.questions.budget.capped_runs import capped as capped_runs
 from rheostat.questions.budget.fleets import (
     LOWEST,
     Start,
@@ -85,6 +86,7 @@ def plan(
     seed: int = 0,
     format: str = "",
     columns: Path | None = None,
+    renamed: Sequence[str] = (),
 ) -> BudgetAnswer:
     """Plan caps for every node from a table of runs under caps.
 
@@ -130,8 +132,8 @@ def plan(
         Columns that make runs the same application.
     seed : int
         Of the surfaces' draws.
-    format, columns
-        How a file is read.
+    format, columns, renamed
+        How a file is read; ``renamed`` are texts ``ours=theirs``.
 
     Returns
     -------
@@ -157,7 +159,7 @@ def plan(
         raise QuestionError("--slowdown", [f"expected 1 or more, as 1.05, got {slowdown}"])
     bound = None if slowdown is None else slowdown - 1.0
     objectives = BudgetObjective(objective, risk, bound, hysteresis)
-    capped = inputs.capped(runs, where, by, format, columns)
+    capped = capped_runs(runs, where, by, format, columns, renamed)
     if served:
         capped = beside_served(capped, served)
     begin = start_of(start, nodes)

@@ -22,7 +22,7 @@ from rheostat.prediction.saved_models.persist import save
 from rheostat.questions import inputs, listener
 from rheostat.questions.answer import Answer
 from rheostat.questions.listener import question
-from rheostat.questions.parse import Names, parse_names
+from rheostat.questions.parse import Names, parse_names, parse_pairs
 from rheostat.recipes.nodecount import accuracy_on_newest, kind_of, prepared, targets_in
 from rheostat.recipes.nodecount import model as new_model
 
@@ -90,6 +90,7 @@ def fit(
     work: Path | None = None,
     format: str = "",
     columns: Path | None = None,
+    known: Sequence[str] = (),
 ) -> FitAnswer:
     """Learn from a job log and save the model; says how right it is on the newest jobs.
 
@@ -119,6 +120,8 @@ def fit(
         Folder from where an interrupted out-of-core fit goes on.
     format, columns : str and path
         How files are read.
+    known : sequence of str
+        When columns are known, as ``size=submit``.
 
     Returns
     -------
@@ -141,9 +144,9 @@ def fit(
     into = None if out is None else Path(out)
     if len(files) > 1 or out_of_core or workers is not None:
         parts = [Path(f) for f in files if not isinstance(f, JobTable)]
-        reading = partial(read_batches, form=format, mapped=columns)
+        reading = partial(read_batches, form=format, mapped=columns, known=tuple(known))
         return _of_parts(parts, reading, into, method, test_fraction, seed, workers, work)
-    table = inputs.opened(files[0], format, columns)
+    table = inputs.opened(files[0], format, columns, known=known)
     names = parse_names(knobs)
     chosen = kind_of(method, table, names)
     clock = test_fraction > 0 and "submit_s" in table.columns
@@ -166,10 +169,15 @@ def _saved(model: Any, out: Path | None) -> Path | None:
 
 
 def read_batches(
-    path: str, columns: Sequence[str] | None, form: str = "", mapped: Path | None = None
+    path: str,
+    columns: Sequence[str] | None,
+    form: str = "",
+    mapped: Path | None = None,
+    known: Sequence[str] = (),
 ) -> Iterator[JobTable]:
     """A file of any format as one batch; workers import this by name."""
     options: dict[str, Any] = {"map": mapped} if mapped else {}
+    options |= {"known": parse_pairs(known, "--known")} if known else {}
     jobs = prepared(read(path, form or None, options=options))
     yield jobs if columns is None else jobs.select(list(columns))
 

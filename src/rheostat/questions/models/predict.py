@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -92,7 +92,11 @@ def predict(
     """
     saved = isinstance(model, (str, Path))
     learner = load(Path(model), PREDICTORS) if isinstance(model, (str, Path)) else model
-    asked = inputs.opened(jobs, format, columns).known_at(Moment.SUBMIT)
+    opened = inputs.opened(jobs, format, columns)
+    learnt = [c for c in getattr(learner, "features_", ()) if c in opened.columns]
+    asked = opened.with_columns(
+        replace(opened.schema[c], known=Moment.SUBMIT) for c in learnt
+    ).known_at(Moment.SUBMIT)
     outcome = learner.predict(asked)
     listener.notes(outcome.notes)
     return PredictAnswer(

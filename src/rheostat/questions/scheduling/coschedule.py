@@ -104,6 +104,7 @@ def coschedule(
     interference: float = 0.05,
     exact: bool = False,
     seed: int = 0,
+    renamed: Mapping[str, str] | Sequence[str] = (),
     out: Path | None = None,
 ) -> CoscheduleAnswer:
     """Pack jobs on the GPUs of a node and say what it takes in time and energy.
@@ -137,6 +138,8 @@ def coschedule(
         Also a schedule searched by OR-tools, for one node.
     seed : int
         Of what draws.
+    renamed : mapping of str to str, or texts
+        Columns of a file of profiles by other names, as ``gpus=num_gpus``.
     out : path, optional
         Also write the best plan here, a CSV file.
 
@@ -169,7 +172,7 @@ def coschedule(
             "--interference", [f"expected a share such as 0.05, got {interference}"]
         )
     known = (
-        read_profiles(profiles, parse_pairs(where, "--where"))
+        read_profiles(profiles, parse_pairs(where, "--where"), parse_pairs(renamed, "--column"))
         if isinstance(profiles, (str, Path))
         else profiles
     )

@@ -14,6 +14,7 @@ from rheostat.decision.caps import CapAdvice, as_runs, choose_caps
 from rheostat.explanation.choices.caps import caps_facts, caps_grid, caps_report
 from rheostat.questions import inputs, listener
 from rheostat.questions.answer import Answer
+from rheostat.questions.budget.capped_runs import capped as capped_runs
 from rheostat.questions.listener import question
 from rheostat.questions.parse import Knobs, Names, parse_space
 from rheostat.questions.written import write_csv
@@ -106,10 +107,10 @@ def caps(
     DataError
         No such application or caps in the tables.
     """
-    others = inputs.capped(known, where, group_by, format, columns, renamed)
+    others = capped_runs(known, where, group_by, format, columns, renamed)
     own = others
     if runs is not None:
-        own = inputs.capped(runs, None, group_by, format, columns, renamed)
+        own = capped_runs(runs, None, group_by, format, columns, renamed)
     asked = parse_space(knobs).knobs if knobs else ()
     with listener.working("learning from the known applications"):
         advice = choose_caps(others, own, app, loss=loss, risk=risk, knobs=asked)

@@ -31,6 +31,7 @@ from rheostat.questions.listener import question
 from rheostat.questions.logs.log_answer import LogAnswer
 from rheostat.questions.parse import Knobs, Names, parse_objectives, parse_rules, parse_space
 from rheostat.questions.settings.knob_columns import turnable
+from rheostat.questions.settings.unlike_runs import tell_unlike
 from rheostat.recipes.nodecount import earlier, own_runs
 from rheostat.tradeoff import all_settings
 from rheostat.tradeoff.all_settings import RUNTIME_ENERGY
@@ -137,6 +138,7 @@ def front(
     seed: int = 0,
     format: str = "",
     columns: Path | None = None,
+    known: Sequence[str] = (),
 ) -> FrontAnswer:
     """Forecast one job at every setting and take one: the front, the choice and the reasons.
 
@@ -169,6 +171,8 @@ def front(
         Names a model to be used nevertheless where a log cannot answer.
     seed : int
         Of everything that draws.
+    known : sequence of str
+        When columns are known, as ``size=submit``.
     format, columns : str and path
         How a file is read: its format and a TOML file of its columns' names.
 
@@ -195,24 +199,24 @@ def front(
     {'nodes': 2}
     """
     space, wanted = parse_space(knobs), parse_objectives(objectives)
-    jobs = inputs.opened(jobs, format, columns, space.names)
+    jobs = inputs.opened(jobs, format, columns, space.names, known=known)
     turnable(jobs, space)
     jobs = inputs.with_trial(jobs, trial, space.names)
     row = _row(jobs, job, where)
-    by = tuple(inputs.condition(jobs, w)[0] for w in where) or None
-    runs = own_runs(jobs, row, by)
+    by = tuple(c for c in (inputs.condition(jobs, w)[0] for w in where) if c not in space.names)
+    runs = own_runs(jobs, row, by or None)
     one, request = _one(jobs, row, space, runs, named=bool(job))
     settings = space.settings()
     settings += [request] if _known(request, space) and request not in settings else []
     if runs is not None:
-        inputs.tell_unlike(runs, space)
+        tell_unlike(runs, space)
     wanted = wanted if model is not None else inputs.judged(jobs, wanted)
     settings = settings if model is not None else _answerable(one, runs, space, settings, wanted)
     learner, log = None, LogAnswer()
     if not measured_all(one, runs, space, settings, wanted):
         past = jobs if model is not None or runs is not None else earlier(jobs, row)
         learner = inputs.fitted(
-            past, model, advice_method(method, past, model), seed, space.names, by
+            past, model, advice_method(method, past, model), seed, space.names, by or None
         )
         log = can_answer(learner, past, space.names, SCHEMA)
         if runs is not None and model is None:

@@ -18,6 +18,7 @@ from rheostat.questions.answer import Answer
 from rheostat.questions.listener import question
 from rheostat.questions.parse import Knobs, Names, parse_rules, parse_space
 from rheostat.questions.settings.knob_columns import turnable
+from rheostat.questions.settings.unlike_runs import tell_unlike
 from rheostat.tradeoff.all_settings import RUNTIME_ENERGY
 from rheostat.tradeoff.measured_cells import better_unmeasured, tell_runs
 from rheostat.tradeoff.propose.proposer import distinct, others, proposer
@@ -168,7 +169,7 @@ def next_settings(
             f"{held - known} of {held} settings run are outside --knob, lack an objective"
             " or did not finish"
         )
-    inputs.tell_unlike(own, space)
+    tell_unlike(own, space)
     listener.notes(asker.notes)
     asked = asker.ask(count)
     best = best_so_far(asker, *rules)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -15,16 +16,45 @@ from rheostat.simulation.site.moldable import JobOptions, counts, gpus_of, index
 from rheostat.simulation.site.planning_estimates import planned_watts
 from rheostat.simulation.workload import Array, Workload, workload
 
+MOST_NAMED = 5
+"""Names that a message lists."""
 KEPT, CUT = "kept, planned with the request", "ended at the limit"
 
 
 def partitions(jobs: JobTable, machine: Machine) -> Array:
-    """The partition of each row: the first if it names none, -1 if the site has no such one."""
-    if (len(machine.parts) == 1 and not machine.parts[0].name) or "partition" not in jobs.schema:
+    """The partition of each row: the first if it names none, -1 if the site has no such one.
+
+    Of a machine with one partition numbers are no names: a column so called may count seconds.
+    """
+    one = len(machine.parts) == 1
+    if (one and not machine.parts[0].name) or "partition" not in jobs.schema:
         return np.zeros(len(jobs), np.int64)
     names = {p.name: k for k, p in enumerate(machine.parts)}
     asked = jobs.frame["partition"].to_list()
+    if one and not any(str(a) in names for a in asked) and all(map(_is_number, asked)):
+        return np.zeros(len(jobs), np.int64)
     return np.array([0 if a is None else names.get(str(a), -1) for a in asked], np.int64)
+
+
+def _is_number(value: object) -> bool:
+    try:
+        return value is None or math.isfinite(float(str(value)))
+    except ValueError:
+        return False
+
+
+def _strange(jobs: JobTable, machine: Machine) -> str:
+    """What is said of jobs for no partition: which they name, and which there are."""
+    names = [p.name for p in machine.parts]
+    asked = jobs.frame["partition"].cast(pl.String).drop_nulls().unique(maintain_order=True)
+    odd = asked.filter(~asked.is_in(names)).to_list()
+    meaning = jobs.schema["partition"].meaning
+    column = meaning.removeprefix("from ") if meaning.startswith("from ") else "partition"
+    said = ", ".join(odd[:MOST_NAMED]) + ", ..." * (len(odd) > MOST_NAMED)
+    return (
+        f"names a partition that the machine has not, {said} of column {column}; the machine has "
+        f"{', '.join(names)}"
+    )
 
 
 def site_workload(jobs: JobTable, machine: Machine) -> Workload:
@@ -46,8 +76,9 @@ def placed(jobs: JobTable, load: Workload, machine: Machine, other: JobTable | N
     if other is not None:
         free = index_of(other.frame["job_id"], jobs.frame["job_id"][load.row]) >= 0
     some = gpus.any()
-    load, kept = _without(load, part < 0, "names a partition that the machine has not")
-    part, wanted, free = part[kept], wanted[kept], free[kept]
+    if (part < 0).any():
+        load, kept = _without(load, part < 0, _strange(jobs, machine))
+        part, wanted, free = part[kept], wanted[kept], free[kept]
     small = ~free & (load.procs > sizes[part])
     load, kept = _without(load, small, "more processors than its partition has")
     part, wanted, free = part[kept], wanted[kept], free[kept]

@@ -1,0 +1,142 @@
+"""Kinds of machine behind a column of hosts: what they did to the time, and at which settings.
+
+Log run times are a sum of what the setting does and of what the host does.  Where hosts fall into
+two groups that lie apart by more than their own scatter, they are two kinds, and a setting that ran
+on one kind alone does not compare with one that ran on the other alone.
+
+Notation
+--------
+n  runs      log t = a(setting) + b(host)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rheostat.core.jobs import JobTable
+from rheostat.core.outcome import Array
+
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+LEAST = 0.15
+"""Of the logarithm of the run time: the widest gap between hosts of one kind may be smaller."""
+APART = 5.0
+"""Times the scatter of runs by which kinds lie apart."""
+MOST_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class MachineKinds:
+    """Two groups of a column's values, and settings that ran on one of them alone.
+
+    Parameters
+    ----------
+    column : str
+        The column.
+    fast, slow : tuple of str
+        Its values.
+    factor : float
+        How many times as long runs take on the slower kind.
+    knobs : tuple of str
+        What is turned.
+    on_fast, on_slow : tuple of str
+        Settings that ran on that kind alone.
+    """
+
+    column: str
+    fast: tuple[str, ...]
+    slow: tuple[str, ...]
+    factor: float
+    knobs: tuple[str, ...]
+    on_fast: tuple[str, ...]
+    on_slow: tuple[str, ...]
+
+    def words(self) -> str:
+        """What that means for the settings, and what to type."""
+        kinds = f"{self.column} is of two kinds, {_few(self.fast)} and {_few(self.slow)}"
+        said = f"{kinds}, on which runs take {self.factor:.2g} times as long"
+        knobs = " x ".join(self.knobs)
+        kind = {"faster": self.on_fast, "slower": self.on_slow}
+        alone = [f"{knobs} {_few(own)} ran on the {k} kind alone" for k, own in kind.items() if own]
+        if alone:
+            said += f"; {' and '.join(alone)}, so that settings do not compare"
+        return f"{said}: keep the rows of one kind, or --where {self.column}={self.fast[0]}"
+
+
+def machine_kinds(runs: JobTable, column: str, knobs: Sequence[str]) -> MachineKinds | None:
+    """The two kinds of a column of names; None where its values do not lie apart.
+
+    >>> from rheostat import table
+    >>> threads, host = [1, 1, 1, 2, 2, 4, 4], ["a1", "a2", "b1", "a1", "a2", "b1", "b1"]
+    >>> took = {"threads": threads, "host": host, "runtime_s": [9.0, 9.1, 18, 5, 5.05, 6, 6.05]}
+    >>> kinds = machine_kinds(table(took), "host", ["threads"])
+    >>> kinds.fast, kinds.slow, round(kinds.factor, 1), kinds.on_fast, kinds.on_slow
+    (('a1', 'a2'), ('b1',), 2.0, ('2',), ('4',))
+    """
+    there = {"runtime_s", column, *knobs} <= set(runs.columns)
+    if not there or runs.frame[column].dtype != pl.String:
+        return None
+    known = runs.frame.filter(pl.col("runtime_s") > 0).drop_nulls([column, *knobs])
+    names = known[column].unique().sort().to_list()
+    setting = known.select(pl.struct(knobs).rank("dense")).to_series().to_numpy() - 1
+    host = np.searchsorted(names, known[column].to_list())
+    if len(names) < 2 or len(known) < len(names) + 2:
+        return None
+    y = np.log(known["runtime_s"].to_numpy())
+    effect = _effects(y, setting, host, len(names))
+    slow = _slower(effect)
+    gap, scatter = _gap(y, setting, slow[host])
+    if not gap > max(LEAST, APART * scatter):
+        return None
+    ran: dict[bool, set[tuple[object, ...]]] = {False: set(), True: set()}
+    for row, is_slow in zip(known.select(knobs).rows(), slow[host], strict=True):
+        ran[bool(is_slow)].add(row)
+    fast, only_slow = (
+        tuple(n for n, s in zip(names, slow, strict=True) if s == kind) for kind in (False, True)
+    )
+    alone = _texts(ran[False] - ran[True]), _texts(ran[True] - ran[False])
+    return MachineKinds(column, fast, only_slow, float(np.exp(gap)), tuple(knobs), *alone)
+
+
+def _effects(y: Array, setting: Ints, host: Ints, hosts: int) -> Array:
+    """B of each host, (hosts,), by least squares; the least of those that fit as well."""
+    n, settings = len(y), int(setting.max()) + 1
+    design = np.zeros((n, settings + hosts))
+    design[np.arange(n), setting] = 1.0
+    design[np.arange(n), settings + host] = 1.0
+    return np.asarray(np.linalg.lstsq(design, y, rcond=None)[0][settings:])
+
+
+def _slower(effect: Array) -> Mask:
+    """Hosts above the widest gap between effects."""
+    order = np.sort(effect)
+    edge = int(np.argmax(np.diff(order)))
+    return np.asarray(effect > (order[edge] + order[edge + 1]) / 2)
+
+
+def _gap(y: Array, setting: Ints, slow: Mask) -> tuple[float, float]:
+    """How much longer the slower kind takes in the logarithm, and the scatter of what is left."""
+    settings = int(setting.max()) + 1
+    design = np.zeros((len(y), settings + 1))
+    design[np.arange(len(y)), setting] = 1.0
+    design[:, settings] = slow
+    solved, _, rank, _ = np.linalg.lstsq(design, y, rcond=None)
+    left = y - design @ solved
+    free = len(y) - int(rank)
+    if free < 1 or rank < settings + 1:
+        return 0.0, 0.0
+    return float(solved[settings]), float(np.sqrt(left @ left / free))
+
+
+def _texts(settings: set[tuple[object, ...]]) -> tuple[str, ...]:
+    return tuple(" x ".join(map(str, s)) for s in sorted(settings, key=str))
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:MOST_SHOWN]) + ", ..." * (len(names) > MOST_SHOWN)

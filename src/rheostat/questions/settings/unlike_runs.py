@@ -1,0 +1,58 @@
+"""What is said of runs whose settings do not compare: other problems, machines, times or states."""
+
+from __future__ import annotations
+
+from rheostat.core.jobs import JobTable
+from rheostat.core.space import Space
+from rheostat.errors import QuestionError
+from rheostat.questions import listener
+from rheostat.questions.settings.machine_kinds import machine_kinds
+from rheostat.recipes import nodecount
+
+SLIGHT_DRIFT = 0.02
+"""A share of the run time that no choice hangs on."""
+
+
+def tell_unlike(runs: JobTable, space: Space) -> None:
+    """Say which columns tell that runs were not of one problem; refuse settings of two machines."""
+    if (split := nodecount.split_settings(runs, space.names)) is not None:
+        column, ran = split
+        each = "; ".join(f"--where {column}={v} (has {', '.join(own)})" for v, own in ran.items())
+        said = f"no {column} ran all settings of {space.names[0]}, and unlike ones do not compare"
+        raise QuestionError(f"{said}; name one: {each}")
+    mixed = nodecount.differing(runs, space.names)
+    kinds = [k for c in mixed if (k := machine_kinds(runs, c, space.names)) is not None]
+    for kind in kinds:
+        listener.note(kind.words())
+    if mixed and not kinds:
+        said = f"runs that differ in {', '.join(mixed)} count as repeats: --where tells apart"
+        listener.note(said)
+    if larger := nodecount.grown(runs, space.names):
+        said = f"{', '.join(larger)} differs between the settings: if that is the size of the work"
+        listener.note(f"{said}, they are not of one problem and cannot be compared: --where")
+    for column in nodecount.confounded(runs, space.names):
+        knobs = " and ".join(space.names)
+        said = f"each setting of {knobs} was measured at one {column} alone, some at another"
+        listener.note(f"{said}: what {column} does counts as done by {knobs}; --where tells apart")
+    if (first := nodecount.warm_up(runs, space.names)) is not None:
+        slow, of, factor = first
+        listener.note(
+            f"the first run of {slow} of {of} settings took longer, {factor:.2g} times what the "
+            "later ones took in the middle, and counts as they do: leave it out if it warmed up"
+        )
+    else:
+        _tell_odd(runs, space)
+    if abs((factor := nodecount.drift(runs, space.names)) - 1) > SLIGHT_DRIFT:
+        said = f"repeats took {factor:.2f} times as long at the end of these runs as at their start"
+        listener.note(
+            f"{said}: settings that ran early and late are not alike; run them in random order"
+        )
+
+
+def _tell_odd(runs: JobTable, space: Space) -> None:
+    """Say which runs the choice may hang on though they are unlike their repeats."""
+    for setting, odd, middle in nodecount.odd_repeats(runs, space.names)[:3]:
+        listener.note(
+            f"one run at {setting} took {odd:.3g} s where the others there take {middle:.3g} s, "
+            "and counts as they do: take its row out if it was disturbed or did not do its work"
+        )
