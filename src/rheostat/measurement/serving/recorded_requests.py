@@ -85,9 +85,11 @@ def read_recorded(path: str | Path, *, columns: Mapping[str, str] | None = None)
     lengths = pl.all_horizontal((pl.col(c) >= 1) & pl.col(c).is_finite() for c in LENGTHS)
     answered = ~pl.col("failed").fill_null(False) if "failed" in frame.columns else pl.lit(True)
     otherwise = "not answered within a week after it came, or lengths below 1"
-    frame, notes = rows_where(frame, answered, "failed, so not answered")
-    kept, more = rows_where(frame, timed & lengths, otherwise)
-    notes = [*notes, *more]
+    notes = [
+        *rows_where(frame, answered, "failed, so not answered")[1],
+        *rows_where(frame, (timed & lengths).fill_null(False) | ~answered, otherwise)[1],
+    ]
+    kept, _ = rows_where(frame, timed & lengths & answered, otherwise)
     if not len(kept):
         raise DataError(str(path), ["no row was answered after it came"])
     shared = [c for c in SHARED if c in frame.columns]
