@@ -82,7 +82,7 @@ GOOD = "app,gpus,runtime_s,power_w\nA,1,40,300\nA,2,20,600\n"
     (GOOD.replace("20", "soon"), "runtime_s: expected numbers"),
     (GOOD.replace("20", ""), "got None in row 2"),
     (GOOD.replace("A,2", ",2"), "app: missing in row 2"),
-    (GOOD.replace("power_w", "watts"), "power_w"),
+    (GOOD.replace("power_w", "x"), "--column power_w=THEIRS"),
     (GOOD.replace("600", "600,7"), "row has not 4 cells: row 2"),
     (GOOD.splitlines()[0] + "\n", "no row"),
     ("\0\1\2" * 50, "p.csv"),

@@ -24,7 +24,7 @@ _AT = r"(_?(time|ts|at|timestamp|moment))"
 MOMENTS = {
     "submit_s": rf"(queued{_AT}|submit({_AT}|ted{_AT}?)?|arriv(al|ed){_AT}?|(request_)?(sent|send|"
                 rf"start){_AT}?|request_?(ts|timestamp)|creat(ed|ion){_AT}?|timestamp|time)",
-    "start_s": rf"(first_token|first_response|first_chunk){_AT}?|completion_start{_AT}",
+    "start_s": rf"((first_token|first_response|first_chunk){_AT}?|completion_start{_AT})",
     "end_s": rf"(last_token|(request_)?(end|finish(ed)?|complet(ed|ion)|done)){_AT}?",
 }  # fmt: skip
 DURATIONS = {
