@@ -14,6 +14,8 @@ from rheostat.measurement.runs.header_units import split_unit
 
 RULER = re.compile(r"[\s|+:=-]*[-=]{2}[\s|+:=-]*")
 """A line that only rules: of a drawn frame, or below the headings of Markdown."""
+LOOKED_AT = 200
+"""Lines that tell whether columns stand apart by blanks."""
 NUMBERED = re.compile(r"(.*?[A-Za-z])[ _.-]?(\d{1,3})((?:[ _]?[(\[]?[A-Za-zµ]+[)\]]?)?)")
 RUN = re.compile(r"(run|rep(eat|etition)?|trial|try|iter(ation)?|sample|measurement|t)s?", re.I)
 """What repeats are numbered by."""
@@ -34,16 +36,22 @@ def columns_by_blanks(lines: Sequence[str]) -> list[list[str]]:
     []
     """
     for apart in (r"\s{2,}|\t", r"\s+"):
-        rows = [re.split(apart, line.strip()) for line in lines if line.strip()]
-        if len(rows) < 3 or len(rows[0]) < 2 or any(map(_number, rows[0])):
-            continue
-        width = {len(r) for r in rows[1:]}
-        numbered = width == {len(rows[0]) + 1} and all(r[0].isdigit() for r in rows[1:])
-        body = [r[1:] if numbered else r for r in rows[1:]]
-        fit = [r for r in body if len(r) == len(rows[0])]
-        if len(fit) >= 0.9 * len(body) and any(map(_all_numbers, zip(*fit, strict=True))):
-            return [rows[0], *body]
+        if _by(apart, lines[:LOOKED_AT]):  # a long text that is no table is not split whole
+            return _by(apart, lines)
     return []
+
+
+def _by(apart: str, lines: Sequence[str]) -> list[list[str]]:
+    """Rows whose columns stand ``apart``; none where too few have the headings' number of cells."""
+    rows = [re.split(apart, line.strip()) for line in lines if line.strip()]
+    if len(rows) < 3 or len(rows[0]) < 2 or any(map(_number, rows[0])):
+        return []
+    width = {len(r) for r in rows[1:]}
+    numbered = width == {len(rows[0]) + 1} and all(r[0].isdigit() for r in rows[1:])
+    body = [r[1:] if numbered else r for r in rows[1:]]
+    fit = [r for r in body if len(r) == len(rows[0])]
+    good = len(fit) >= 0.9 * len(body) and any(map(_all_numbers, zip(*fit, strict=True)))
+    return [rows[0], *body] if good else []
 
 
 def _all_numbers(cells: Sequence[str]) -> bool:
