@@ -33,7 +33,7 @@ waiting job becomes due at the hard level, oldest first.
     marked   (n,)    `SOFT`, `HARD` or 0 of each job
     named    (n,)    the jobs marked now, oldest first
     promoted (n,)    processors of running jobs that were started as due at the soft level
-    holds    (P + 1, 2)  time until so many processors are free, s, as of which ``look``
+    holds    (P + 1, 3)  time until some processors are free, s, as of which ``look``, how many
     shield   (3,)    as in `machine_state`
 """
 
@@ -65,7 +65,8 @@ Guarding = tuple[Array, Array, Array, Array, Array, Array]
 """marked, named, promoted, held, shield, holds as above."""
 SOFT_PART, FORESEEN_PART, HARD_PART, SHARE = 0.4, 0.2, 0.5, 0.5
 HARD_LEVEL, AGEING = 2, 4
-HOLD, LOOK = 0, 1
+HOLD, LOOK, OF = 0, 1, 2
+MOST_HOLDS = 65_536  # shares of a cap make a machine of a billion; what does not fit is made anew
 LATER = 2.0  # times as long: a learned order lets few come near, as a wait counts in its score
 
 
@@ -95,7 +96,8 @@ def usual_wait(other: ReferenceSchedule, now: float, guard: Array) -> float:
 def guarding_of(n: int, size: int, guard: Array) -> Guarding:
     """Nobody is due yet."""
     held = np.array([guard[3] * size, 0.0, 0.0])
-    marked, named, holds = np.zeros(n, np.int64), np.empty(n, np.int64), np.zeros((size + 1, 2))
+    holds = np.zeros((min(size + 1, MOST_HOLDS), 3))
+    marked, named = np.zeros(n, np.int64), np.empty(n, np.int64)
     return marked, named, np.zeros(n), held, no_shield(), holds
 
 
@@ -155,10 +157,11 @@ def due(
             soft = max(guard[0] * usual, guard[1] * foreseen(other, now, size))
             least = min(soft, hard)
         p, fits = procs[j], procs[j] <= free
-        if not fits and holds[p, LOOK] != look:
-            holds[p, LOOK] = look
-            holds[p, HOLD] = max(time_free(p, floor, procs)[0] - now, 0.0)
-        hold = 0.0 if fits else holds[p, HOLD]
+        at = int(p) % len(holds)
+        if not fits and (holds[at, LOOK] != look or holds[at, OF] != p):
+            holds[at, LOOK], holds[at, OF] = look, p
+            holds[at, HOLD] = max(time_free(p, floor, procs)[0] - now, 0.0)
+        hold = 0.0 if fits else holds[at, HOLD]
         known = fits or hold > 0
         if wait + hold >= hard and (known or wait >= hard):
             marked[j] = HARD
