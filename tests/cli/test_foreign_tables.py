@@ -133,12 +133,12 @@ def written(tmp_path, text):
 
 
 def test_a_column_that_may_be_what_is_missing_is_named(tmp_path, capsys):
-    energy = "app,nodes,runtime_s,pkg_energy_j,dram_energy_j\na,1,9,90,9\na,2,5,100,10\n"
+    energy = "app,nodes,runtime_s,host_energy_j,card_energy_j\na,1,9,90,9\na,2,5,100,10\n"
     path = written(tmp_path, energy)
     assert run(["front", path, "--knob", "nodes=1,2"]) == 1
     said = capsys.readouterr().err
-    assert "is it pkg_energy_j or dram_energy_j?" in said
-    (tmp_path / "m.toml").write_text('[columns]\nenergy_j = ["pkg_energy_j", "dram_energy_j"]\n')
+    assert "is it host_energy_j or card_energy_j?" in said
+    (tmp_path / "m.toml").write_text('[columns]\nenergy_j = ["host_energy_j", "card_energy_j"]\n')
     assert run(["front", path, "--knob", "nodes=1,2", "--map", str(tmp_path / "m.toml")]) == 0
     capsys.readouterr()
     path = written(tmp_path, "app,gpus,samples_per_s,power_w\na,1,100,350\na,2,180,600\n")

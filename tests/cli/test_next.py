@@ -93,7 +93,10 @@ def test_a_table_of_runs_with_units_and_decimal_commas_is_asked_as_it_is(tmp_pat
     header = "Application;Frequency [MHz];Elapsed time [s];Avg. power [W]"
     table.write_text("\n".join([header, *rows]).replace(".", ",").replace("Avg,", "Avg.") + "\n")
     assert run(["front", str(table), "--where", "app=a"]) == 1
-    assert "turned here: --knob frequency_hz=9e+08" in capsys.readouterr().err
+    assert (
+        "turned here: --knob frequency_hz=900000000,1300000000,1700000000"
+        in capsys.readouterr().err
+    )
     asked = ["--knob", "frequency_hz=900MHz..1.7GHz/400MHz", "--where", "app=a"]
     assert run(["front", str(table), *asked, "--json"]) == 0
     said = json.loads(capsys.readouterr().out)

@@ -15,8 +15,8 @@ from rheostat.errors import DataError
 MOST_VALUES, MOST_WORDS, MOST_NAMED = 40, 12, 5
 SAME = 1e-3
 """Numbers that differ by less, relatively, are one setting measured again."""
-NO_KNOBS = {"job_id", "run_id", "row", "user", "account", "partition", "qos", "group", "censored",
-            "submit_s", "start_s", "end_s", "time_limit_s"}  # fmt: skip
+NO_KNOBS = {"app", "job_id", "run_id", "row", "user", "account", "partition", "qos", "group",
+            "censored", "submit_s", "start_s", "end_s", "time_limit_s"}  # fmt: skip
 
 
 def turnable(jobs: JobTable, space: Space) -> None:
