@@ -169,8 +169,9 @@ def test_a_step_is_called_with_the_batch_that_it_takes() -> None:
         (default, None, ("m", 8, 4), False), (default, 9, ("m", 8, 9), True),
         ((1, 2), 9, (1, 2), False), (7, None, (7,), False), ((), None, ((),), False),
     ):  # fmt: skip
-        call, taken = step_source._call(thing, batch, "here")
+        call, taken, own = step_source._call(thing, batch, "here")
         assert (call(), taken) == (wanted, told)
+        assert own == {named: batch or 32, default: batch or 4}.get(thing)
     made = step_source._call(Whole, None, "here")[0]()
     assert (type(made[0]), made[1:]) == (Whole, (5, 6))
     Whole.example_input_array = 5

@@ -65,7 +65,9 @@ def test_cells_say_their_unit_and_methods_their_bits() -> None:
     assert in_our_names(cells)["itl_s"].to_list() == [pytest.approx(0.0251), None, 0.02]
     bare = in_our_names(pl.DataFrame({"TPOT": ["25.10", "24"]}))
     assert "itl_s" not in bare.columns
-    for name in ("awq", "awq-int4", "gptq", "GPTQ-Int4", "int4", "nf4", "4bit", "w4a16"):
-        assert BYTES[precision_of(name)] == 0.5
+    scales = 2 / 128  # a number of 16 bits for 128 weights, and their zero
+    for name in ("awq", "awq-int4", "gptq", "GPTQ-Int4", "w4a16"):
+        assert BYTES[precision_of(name)] == pytest.approx(0.5 + 2 * scales)
+    assert {BYTES[precision_of(name)] for name in ("int4", "nf4", "4bit")} == {0.5}
     assert BYTES[precision_of("gptq-int8")] == BYTES[precision_of("w8a8")] == 1.0
     assert precision_of("awq5") not in BYTES
