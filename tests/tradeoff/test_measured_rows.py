@@ -11,13 +11,13 @@ from rheostat.errors import DataError, Infeasible
 from rheostat.tradeoff.all_settings import front
 from rheostat.tradeoff.measured_cells import (
     MeasuredSettings,
-    _lengthened,
-    _repeated,
     better_unmeasured,
     expected_front,
     filled,
+    lengthened,
     measured,
     measured_all,
+    repeated,
     tell_runs,
 )
 from rheostat.tradeoff.propose import Sobol
@@ -55,9 +55,9 @@ def test_runs_count_where_they_hold_all_that_is_wanted() -> None:
 
 
 def test_measurements_are_repeated_with_their_mean_and_forecasts_cycled() -> None:
-    assert _repeated(np.array([1.0, 3.0]), 5).tolist() == [1.0, 3.0, 1.0, 3.0, 2.0]
-    assert _repeated(np.array([1.0, 3.0]), 4).tolist() == [1.0, 3.0] * 2
-    assert _lengthened(np.array([[1.0], [2.0]]), 3).tolist() == [[1.0], [2.0], [1.0]]
+    assert repeated(np.array([1.0, 3.0]), 5).tolist() == [1.0, 3.0, 1.0, 3.0, 2.0]
+    assert repeated(np.array([1.0, 3.0]), 4).tolist() == [1.0, 3.0] * 2
+    assert lengthened(np.array([[1.0], [2.0]]), 3).tolist() == [[1.0], [2.0], [1.0]]
 
 
 @pytest.mark.parametrize("draws", [1, 3])
