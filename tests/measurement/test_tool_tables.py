@@ -54,6 +54,14 @@ def test_a_run_that_codecarbon_wrote_down_twice_is_counted_as_left_out(tmp_path)
     assert [n.count for n in jobs.notes if n.dropped] == [1]
 
 
+def test_columns_that_the_caller_names_are_taken_as_they_stand(tmp_path) -> None:
+    jobs = read(written(tmp_path, PYRAPL), options={"columns": {"runtime_s": "duration"}})
+    assert jobs.frame["runtime_s"].to_list() == [2e6, 2e6]
+    assert any("duration is taken as it stands" in n.message for n in jobs.notes)
+    with pytest.raises(DataError, match="energy_kWh"):
+        read(written(tmp_path, CODECARBON), options={"columns": {"runtime_s": "duration"}})
+
+
 def test_rows_of_ears_nodes_are_one_run_without_the_batch_step(tmp_path) -> None:
     jobs = read(written(tmp_path, EAR))
     assert jobs.frame.select("runtime_s", "nodes", "power_w").rows() == [(101.0, 2, 820.0)]
@@ -159,6 +167,7 @@ def test_of_two_times_the_one_that_ran_is_taken(tmp_path, heading, row, runtime_
     (b"PK\x03\x04" + b"\0" * 26 + b"[Content_Types].xml", "Excel"),
     (b"-- MySQL dump 10.13\nCREATE TABLE `jobs` (\n", "SQL dump"),
     (b"Job Id: 3000.pbs01\n    Job_Name = cavity\n", "-F json"),
+    (b"<?xml version='1.0'?><jobs/>", "save its table"),
     (b'{"apiVersion": "v1", "kind": "List", "items": []}', "jq -r"),
     (b'{"jobs": [{"jobArn": "arn:aws:batch"}]}', "describe-jobs"),
 ])  # fmt: skip

@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from rheostat.core.jobs import JobTable
-from rheostat.core.storage.file_kinds import describe_file, remedy
+from rheostat.core.storage.file_kinds import describe_file, kind_in, remedy
 from rheostat.core.storage.files import ordinary_file
 from rheostat.errors import DataError, FileKindError
 from rheostat.measurement.batch_systems import BATCH_SYSTEMS
@@ -318,12 +318,13 @@ def guess_format(path: str | Path) -> str:
         return STORE
     path = ordinary_file(path)
     seen = _head(path)
-    if said := "" if seen.types is not None else remedy(seen.start):
-        raise FileKindError(str(path), [f"is {said}"])
     every = readers()
-    for reader in every.values():
-        if reader.looks_like(seen):
-            return reader.name
+    likely = next((r.name for r in every.values() if r.looks_like(seen)), "")
+    said = "" if seen.types is not None or kind_in(path) else remedy(seen.start)
+    if said and likely in {"", *READERS}:  # a reader of an installed package may know better
+        raise FileKindError(str(path), [f"is {said}"])
+    if likely:
+        return likely
     known = f"none of the formats that can be told apart: {', '.join(every)}"
     raise FileKindError(str(path), [f"is {describe_file(path)}: {known}"])
 

@@ -29,6 +29,7 @@ from rheostat.measurement.lines import LONGEST, raw_lines
 from rheostat.measurement.runs.languages import SUMMARY
 from rheostat.measurement.runs.table_shapes import (
     columns_by_blanks,
+    is_number,
     uncommented,
     unframed,
     units_row,
@@ -64,7 +65,7 @@ def read_delimited(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFr
     header, body = [h.strip() for h in rows[0]], rows[1:]
     check_columns(path, len(header))
     names = [h or ("row" if i == 0 else f"column_{i}") for i, h in enumerate(header)]
-    if sum(_is_number(h) for h in header) > len(header) / 2:
+    if sum(is_number(h) for h in header) > len(header) / 2:
         raise DataError(str(path), ["the first line is numbers, expected column names"])
     twice = sorted(n for n, times in Counter(names).items() if times > 1)
     if twice:
@@ -274,14 +275,6 @@ def _typed(cells: Sequence[str]) -> tuple[pl.Series, list[int]]:
     if there and low.drop_nulls().is_in(["true", "false"]).all():
         return low == "true", []
     return unmarked(text), []
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def is_gzip(path: str | Path) -> bool:

@@ -111,6 +111,9 @@ def read_runs(
     chosen = chosen.over(
         load_mapping(map) if isinstance(map, (str, Path)) else Mapped.of(map or {})
     )
+    asked = {*keep, *(c for s in chosen.columns.values() for c in s.columns)}
+    frame, by_tool = with_units(frame, asked)
+    notes += by_tool
     chosen, said = _with_preset(chosen, frame.columns)
     kept = [k for k in keep if k in frame.columns and k not in {*VOCABULARY, *chosen.columns}]
     chosen = chosen.keeping(kept)
@@ -186,10 +189,9 @@ def table_frame(
     if not packed:
         reader = read_records if head(path, 64).lstrip()[:1] in (b"{", b"[") else read_delimited
         frame, notes = reader(path, encoding)
-        frame, by_tool = with_units(frame)
         frame, read_in = in_base_units(frame, keep)
         frame, repeated = repeats_below(frame)
-        return frame, [*notes, *by_tool, *read_in, *repeated]
+        return frame, [*notes, *read_in, *repeated]
     lazy, types = scan(path)
     nested = [c for c, t in types.items() if t.is_nested()]
     notes = [Note(f"not read (lists and structures): {', '.join(nested)}")] if nested else []

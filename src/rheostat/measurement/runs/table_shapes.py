@@ -44,7 +44,7 @@ def columns_by_blanks(lines: Sequence[str]) -> list[list[str]]:
 def _by(apart: str, lines: Sequence[str]) -> list[list[str]]:
     """Rows whose columns stand ``apart``; none where too few have the headings' number of cells."""
     rows = [re.split(apart, line.strip()) for line in lines if line.strip()]
-    if len(rows) < 3 or len(rows[0]) < 2 or any(map(_number, rows[0])):
+    if len(rows) < 3 or len(rows[0]) < 2 or any(map(is_number, rows[0])):
         return []
     width = {len(r) for r in rows[1:]}
     numbered = width == {len(rows[0]) + 1} and all(r[0].isdigit() for r in rows[1:])
@@ -55,10 +55,11 @@ def _by(apart: str, lines: Sequence[str]) -> list[list[str]]:
 
 
 def _all_numbers(cells: Sequence[str]) -> bool:
-    return all(map(_number, cells))
+    return all(map(is_number, cells))
 
 
-def _number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Whether a cell is a number as it stands."""
     try:
         float(text)
     except ValueError:

@@ -7,7 +7,7 @@ row for each node of a step; ReFrame puts units in columns of their own.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import polars as pl
 
@@ -23,14 +23,26 @@ PARAMETER = re.compile(r"%([\w.]+)=(\S+)")
 Changed = tuple[pl.DataFrame, list[Note]]
 
 
-def with_units(frame: pl.DataFrame) -> Changed:
+def with_units(frame: pl.DataFrame, asked: Collection[str] = ()) -> Changed:
     """The table with units in the names of its columns, where a known tool wrote it.
+
+    Where one of the ``asked`` columns would be named anew the table stays as it is.
 
     >>> runs = {ROW: [0], "duration": [60.0], "emissions_rate": [1e-5], "energy_consumed": [0.002]}
     >>> named, notes = with_units(pl.DataFrame(runs))
     >>> named.columns[-1], notes[0].message
     ('energy_consumed_kWh', 'columns mapped as those of CodeCarbon: energy in kWh')
+    >>> with_units(pl.DataFrame(runs), ["duration"])[1][0].message
+    'duration is taken as it stands, and so are the units of all other columns'
     """
+    named, notes = _of_tool(frame)
+    if lost := sorted(set(asked) & set(frame.columns) - set(named.columns)):
+        said = f"{', '.join(lost)} is taken as it stands, and so are the units of all other columns"
+        return frame, [Note(said)]
+    return named, notes
+
+
+def _of_tool(frame: pl.DataFrame) -> Changed:
     for columns, change in TOOLS:
         if columns <= set(frame.columns):
             return change(frame)
@@ -122,20 +134,21 @@ def _reframe(frame: pl.DataFrame) -> Changed:
         if unit in frame.columns and (said := frame[unit].drop_nulls().unique().to_list()):
             named[column] = f"{_valued(column)} [{said[0]}]" if len(said) == 1 else column
     units = [f"{_valued(c)}_unit" for c, ours in named.items() if ours != c]
-    frame = _renamed(frame.drop(units), named | {"result": "state"})
+    frame = _renamed(frame.drop(units), named)
     notes = [Note(f"units stand in columns of their own: {', '.join(named.values())}")]
-    frame = _renamed(frame, {"display_name": "app", "name": "app"})
-    return _with_parameters(frame, "app", notes) if "app" in frame.columns else (frame, notes)
+    if "display_name" not in frame.columns:
+        return frame, notes
+    return _with_parameters(_renamed(frame, {"display_name": "app", "result": "state"}), notes)
 
 
-def _with_parameters(frame: pl.DataFrame, column: str, notes: list[Note]) -> Changed:
+def _with_parameters(frame: pl.DataFrame, notes: list[Note]) -> Changed:
     """What stands behind the name as ``%threads=8``, each in a column of its own."""
-    cells = [dict(PARAMETER.findall(c or "")) for c in frame[column]]
+    cells = [dict(PARAMETER.findall(c or "")) for c in frame["app"]]
     names = dict.fromkeys(n for own in cells for n in own if n not in frame.columns)
     own = [pl.Series(n, [c.get(n) for c in cells], dtype=pl.String) for n in names]
     whole = [s.cast(pl.Float64, strict=False) for s in own]
     typed = [n if n.null_count() == s.null_count() else s for s, n in zip(own, whole, strict=True)]
-    plain = pl.Series(column, [PARAMETER.sub("", c or "").strip() for c in frame[column]])
+    plain = pl.Series("app", [PARAMETER.sub("", c or "").strip() for c in frame["app"]])
     return frame.with_columns(plain, *typed), notes
 
 
