@@ -69,13 +69,18 @@ class Lab:
         while self.run("squeue", "-h", check=False).stdout.strip():
             assert time.monotonic() < end, self.run("squeue").stdout
             time.sleep(0.3)
+        self.ended(self.submitted, end - time.monotonic())
+
+    def ended(self, jobs: set[str], seconds: float = 60.0) -> None:
+        """Wait until accounting has the ends of these jobs."""
+        end = time.monotonic() + seconds
         call = ("sacct", "-a", "-n", "-X", "-P", "--format=JobID,End")
-        while self.submitted - self._ended(self.run(*call, check=False).stdout):
+        while jobs - self._with_end(self.run(*call, check=False).stdout):
             assert time.monotonic() < end, self.run(*call).stdout
             time.sleep(0.3)
 
     @staticmethod
-    def _ended(listed: str) -> set[str]:
+    def _with_end(listed: str) -> set[str]:
         """Jobs of which accounting has an end for every task."""
         ends: dict[str, bool] = {}
         for line in listed.splitlines():

@@ -1,4 +1,7 @@
-"""Work over four nodes of a real Slurm is that of one process; one worker is killed."""
+"""Work over four nodes of a real Slurm is that of one process; one worker is killed.
+
+Its workers are jobs of the lab: it comes behind `test_lab_ingest`, which counts them all.
+"""
 
 from __future__ import annotations
 
@@ -119,8 +122,7 @@ def test_an_export_read_on_workers_is_the_same_store(client, workers, tmp_path, 
 
 
 def test_sacct_itself_is_read_on_workers(lab, workers, tmp_path):
-    lab.submit("cfd", "sleep 2", "-n1")
-    lab.seen("COMPLETED")
+    lab.ended({lab.submit("cfd", "sleep 2", "-n1")})
     assert rh.site.ingest(tmp_path / "alone", since="1h").merged.new
     rh.site.ingest(tmp_path / "spread", since="1h", window="10m", workers=workers)
     jobs = [rh.read(tmp_path / name).frame.filter(pl.col("app") == "cfd")
