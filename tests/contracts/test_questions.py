@@ -587,7 +587,7 @@ def check_reads_well(answer: Answer) -> None:
 
 def test_an_answer_is_seen_in_every_form(here) -> None:
     answer = rh.front("runs.csv", knobs="nodes=1..8")
-    assert answer.notes[0].startswith("guessed: app")
+    assert answer.notes[0].startswith("guessed to be known before a run: app")
     assert answer.table()["nodes"].to_list() == [1, 2, 4, 8]
     assert "4 of 4 settings are worth considering" in str(answer)
     assert repr(answer) == "<FrontAnswer: 4 nodes: 17m runtime and 1.71 MJ energy.>"

@@ -261,7 +261,7 @@ def _guess_rest(
     used = {c for s in chosen.columns.values() for c in s.columns} | {ROW, *chosen.drop}
     exprs: dict[str, pl.Expr] = {}
     columns: list[Column] = []
-    words: list[str] = []
+    guesses: list[Guess] = []
     texts: list[Note] = []
     alone = {lone_quantity(q, frame.columns): q for q in QUANTITIES if not _named(q, frame, taken)}
     if not _named("runtime_s", frame, taken) and lone_quantity("runtime_s", frame.columns) is None:
@@ -279,16 +279,14 @@ def _guess_rest(
             columns.append(_of_theirs(guess.name, (theirs,)))
         else:
             columns.append(Column(guess.name, guess.unit, guess.known, f"from {theirs}"))
-        words.append(_words(guess))
+        guesses.append(guess)
         text = guess.name == theirs and frame[theirs].dtype == pl.String
         if text and (ours := guess_name(theirs)) in QUANTITIES and ours != theirs:
             texts.append(Note(f"{theirs} holds text, not numbers: not read as {ours}"))
     notes = [*texts, *unclear_units(frame)]
     if chosen.drop:
         notes.insert(0, Note(f"left out as the mapping says: {', '.join(chosen.drop)}"))
-    if words:
-        notes.append(Note(f"guessed: {'; '.join(words)}"))
-    return exprs, columns, notes
+    return exprs, columns, [*notes, *_guessed(guesses)]
 
 
 def _named(ours: str, frame: pl.DataFrame, taken: Mapping[str, pl.Expr]) -> bool:
@@ -320,12 +318,22 @@ def _numeric(ours: str) -> bool:
                     "memory_alloc_b"}  # fmt: skip
 
 
+def _guessed(guesses: Sequence[Guess]) -> list[Note]:
+    """What columns were taken for, and when values are known: forecasts use those known before."""
+    taken = [words for g in guesses if (words := _words(g)) != g.source]
+    said = [f"guessed: {'; '.join(taken)}"] if taken else []
+    when = {Moment.SUBMIT: "before a run", Moment.START: "at its start", Moment.END: "after a run"}
+    for moment, then in when.items():
+        if names := [g.name for g in guesses if g.known is moment]:
+            said.append(f"guessed to be known {then}: {', '.join(names)}")
+    return [Note(one) for one in said]
+
+
 def _words(guess: Guess) -> str:
     scale = "" if guess.scale == 1.0 or guess.dates else f" x {guess.scale:g}"
     if guess.unit and not guess.dates and not split_unit(guess.source)[2]:
         scale += f", taken as {guess.unit}"
-    name = guess.name if guess.name == guess.source else f"{guess.name} = {guess.source}{scale}"
-    return f"{name} ({guess.known.name})"
+    return guess.name if guess.name == guess.source else f"{guess.name} = {guess.source}{scale}"
 
 
 def _not_understood(
