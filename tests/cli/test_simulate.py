@@ -292,3 +292,13 @@ def test_the_log_is_a_row_where_waits_are_recorded(tmp_path, capsys):
     waits = log.numpy("start_s") - log.numpy("submit_s")
     assert float(rows[0]["wait"]) == pytest.approx(waits.mean())
     assert "no machine given" in err
+
+
+def test_a_pipe_says_how_near_the_simulation_is_to_the_log(tmp_path, capsys):
+    """A log whose waits are those of EASY itself is one that the simulation may speak for."""
+    trace, starts = write(tmp_path / "site.swf", 5), tmp_path / "starts.csv"
+    run(["simulate", str(trace), "--policy", "easy", "--schedule", str(starts)])
+    code, out, err = told(capsys, "simulate", starts, "--policy", "easy", "--machine", PROCS)
+    assert code == 0
+    assert "close to the log" not in out
+    assert "Against the waits logged, easy is close to the log" in " ".join(err.split())

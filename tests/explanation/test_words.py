@@ -227,3 +227,13 @@ def test_a_pipe_gets_no_broken_rows_and_no_formulas():
     assert not any(f[0][0] in "=+@" for f in fields)
     assert all(line.isprintable() for line in "".join(lines).split("\t"))
     assert [f[0].removeprefix("'").encode().decode("unicode_escape") for f in fields] == names
+
+
+def test_a_pipe_gets_no_tails_of_floating_point():
+    """Means of equal runs end in their last digits; milliseconds since 1970 keep theirs."""
+    spans = ((152.8999999999998, 152.9, 152.9), (139.0000000000001, 138.99999999999997, 139.0))
+    rows = [*((s, 0.1 + 0.2) for s in spans), ((1.0, 1.0, 1.0), 1767225600.123)]
+    _, first, second, last = tsv(Grid(("t", "x"), tuple(rows))).splitlines()
+    assert first == "152.9\t152.9\t152.9\t0.3"
+    assert second == "139.0\t139.0\t139.0\t0.3"
+    assert last.endswith("1767225600.123")

@@ -20,6 +20,7 @@ import polars as pl
 from rheostat.core.front import Front
 from rheostat.core.jobs import Column, JobTable, Moment, Note, Schema
 from rheostat.core.space import Knob, Setting, Space, few_enough
+from rheostat.decision.serving.engine_line import ENGINE_COLUMN
 from rheostat.errors import DataError
 from rheostat.measurement.serving.word_levels import word_levels
 from rheostat.prediction.accelerators import accelerator, accelerators
@@ -35,6 +36,7 @@ PLACEMENT = ("gpu_model", "gpus", "tp", "pp", "ep", "dp")
 SPLIT = ("gpus", "tp", "pp", "dp")
 KNOBS = (*PLACEMENT, "batch_cap", "power_cap_w")
 PRECISION = "weight_precision"
+SAME_WORK = ("workload", "prompt_tokens", "output_tokens")
 USABLE = 0.9
 """Share of a GPU's memory that weights and cache may take."""
 CANDIDATES, MOST_OFFERED = 1500, 10_000
@@ -95,6 +97,25 @@ def mixed_precisions(own: JobTable) -> tuple[Note, ...]:
     return (Note(said),)
 
 
+def in_engines(
+    own: JobTable, settings: Sequence[Setting]
+) -> tuple[list[dict[str, Any]], tuple[Note, ...]]:
+    """Settings in each engine, where a service ran in several whose runs differ clearly; a note.
+
+    Their mean is of neither.  A column that the settings turn already stays as it is.
+    """
+    columns = [c for c in own.columns if ENGINE_COLUMN.fullmatch(c) and c not in settings[0]]
+    ran = set(OBJECTIVES) <= set(own.columns)
+    keys = [c for c in (*settings[0], *SAME_WORK) if c in own.columns]
+    for column in columns if ran else ():
+        names = _names(own, column)
+        if word_levels(own.select([*keys, column, *OBJECTIVES]), keys, OBJECTIVES):
+            said = f"the {column} is chosen, too: --knob {column}={names[0]} keeps one of "
+            made = turned(settings, [{column: n} for n in names])
+            return made, (Note(said + ", ".join(names)),)
+    return [dict(s) for s in settings], ()
+
+
 def _names(own: JobTable, column: str) -> list[str]:
     """Different values of a column as text, none where it is not there."""
     if column not in own.columns:
@@ -116,11 +137,7 @@ def notes_on(runs: JobTable) -> tuple[Note, ...]:
     """What the law does not learn from ``runs``, and repeats of a configuration that disagree."""
     kept, values, notes = learnable(runs, OBJECTIVES)
     notes += sampled(len(kept))
-    keys = [
-        c for c in ("app", "workload", *knobs_in(kept), PRECISION, "prompt_tokens",
-                    "output_tokens")
-        if c in kept.columns
-    ]  # fmt: skip
+    keys = [c for c in ("app", *knobs_in(kept), PRECISION, *SAME_WORK) if c in kept.columns]
     energy = pl.Series("_energy", values[:, 1])
     spread = pl.col("_energy").max().over(keys) / pl.col("_energy").min().over(keys)
     odd = kept.frame.with_columns(energy).select(spread > DISAGREE).to_series().to_numpy()

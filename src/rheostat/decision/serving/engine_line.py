@@ -12,6 +12,7 @@ tensor parallel size is that of all, and the cap is of all.
 from __future__ import annotations
 
 import math
+import re
 import shlex
 from collections.abc import Mapping
 from typing import Any
@@ -21,6 +22,10 @@ from rheostat.errors import DataError
 ENGINES = ("vllm", "sglang")
 DTYPES = {"bf16": "bfloat16", "bfloat16": "bfloat16", "fp16": "float16", "float16": "float16",
           "float32": "float32"}  # fmt: skip
+
+
+ENGINE_COLUMN = re.compile(r"(serving_?|inference_?)?(engine|backend|framework)(_?name)?", re.I)
+"""A column that names the engine of each run."""
 
 
 def engine_line(model: str, setting: Mapping[str, Any], engine: str = "vllm") -> str:
@@ -35,7 +40,7 @@ def engine_line(model: str, setting: Mapping[str, Any], engine: str = "vllm") ->
         ``ep`` and ``weight_precision``: fp8 is made by both engines of other weights, narrower
         ones are a checkpoint of their own, which a comment says.
     engine
-        One of `ENGINES`.
+        One of `ENGINES`; an engine that the setting names counts instead.
 
     Raises
     ------
@@ -48,6 +53,8 @@ def engine_line(model: str, setting: Mapping[str, Any], engine: str = "vllm") ->
     'vllm serve Qwen/Qwen3-32B --tensor-parallel-size 2 --data-parallel-size 2 --max-num-seqs 256'
     >>> engine_line("m", {"gpus": 2, "batch_cap": 64}, "sglang")
     'python -m sglang.launch_server --model-path m --tp-size 2 --max-running-requests 64'
+    >>> engine_line("m", {"gpus": 1, "batch_cap": 8, "engine": "TRT-LLM"})
+    '# TRT-LLM with tensor parallel size 1 and a batch of 8: no line is known that starts it'
     >>> engine_line("m", {"gpus": 1, "batch_cap": 8, "weight_precision": "fp8"})
     'vllm serve m --max-num-seqs 8 --quantization fp8'
     """
@@ -56,6 +63,11 @@ def engine_line(model: str, setting: Mapping[str, Any], engine: str = "vllm") ->
     gpus, pp, dp, ep = (int(setting.get(k) or 1) for k in ("gpus", "pp", "dp", "ep"))
     tp = int(setting.get("tp") or max(1, gpus // (pp * dp)))
     cap, weights = int(setting["batch_cap"]), _weights(setting.get("weight_precision"))
+    if named := next((str(v) for k, v in setting.items() if ENGINE_COLUMN.fullmatch(k)), ""):
+        engine = next((e for e in ENGINES if e in named.lower()), named)
+    if engine not in ENGINES:
+        said = f"# {engine} with tensor parallel size {tp} and a batch of {cap}"
+        return f"{said}: no line is known that starts it"
     if engine == "vllm":
         start = f"vllm serve {shlex.quote(model)}"
         sizes = {"--tensor-parallel-size": tp, "--pipeline-parallel-size": pp,

@@ -14,6 +14,9 @@ from rheostat.core.texts.formulas import FORMULA
 from rheostat.core.texts.printable import printable
 from rheostat.explanation.number_words import quantity, share, signed, spanned
 
+DIGITS = 13
+"""Of a float in a pipe: milliseconds since 1970 are kept, sums and means of floats have no tail."""
+
 
 def cell(value: Any, unit: str) -> str:
     """One value as drawn.
@@ -68,7 +71,7 @@ def shares(value: tuple[float, float, float]) -> str:
 def tsv(grid: Grid) -> str:
     r"""Tab-separated values for pipes: base units, an interval as three columns.
 
-    A value with an interval has the digits that its interval tells, others have all of theirs.
+    A value with an interval has the digits that its interval tells, others have `DIGITS`.
 
     >>> g = Grid(("nodes", "runtime_s"), ((4, (10.0, 9.0, 11.0)),))
     >>> tsv(g)
@@ -94,7 +97,7 @@ def rounded(value: float, low: float, high: float) -> tuple[float, float, float]
     (3.14159, 3.14159, 3.14159)
     """
     width = high - low
-    if not (math.isfinite(width) and width > 0):
+    if not (math.isfinite(width) and width > 10.0**-DIGITS * abs(value)):
         return value, low, high
     digits = 2 - math.floor(math.log10(width))
     return round(value, digits), round(low, digits), round(high, digits)
@@ -123,9 +126,11 @@ def _field(value: Any) -> str:
 
     >>> _field("a\tb"), _field("=HYPERLINK(1)"), _field(-0.5), _field("-0.5"), _field("C:\\x")
     ('a\\tb', "'=HYPERLINK(1)", '-0.5', '-0.5', 'C:\\\\x')
-    >>> _field("\x1b[2J")
-    '\\x1b[2J'
+    >>> _field("\x1b[2J"), _field(152.8999999999998)
+    ('\\x1b[2J', '152.9')
     """
+    if isinstance(value, float):
+        return f"{float(f'{value:.{DIGITS}g}')}"
     if not isinstance(value, str):
         return f"{value}"
     text = printable(value.replace("\\", "\\\\")).replace("\n", "\\n")

@@ -50,6 +50,7 @@ from rheostat.questions.parse import HourPrices, Knobs, parse_hour_prices, parse
 from rheostat.questions.written import write_csv
 from rheostat.recipes.energylens import (
     PRECISION,
+    in_engines,
     mixed_precisions,
     mixed_workloads,
     notes_on,
@@ -222,6 +223,9 @@ def _settings(jobs: JobTable, own: JobTable, knobs: Knobs) -> Sequence[Setting]:
         if made and not settings:
             problem = "no such setting has memory for the weights of all its copies"
             raise DataError("--knob", [problem])
+    if settings:
+        settings, chosen_too = in_engines(own, settings)
+        listener.notes(chosen_too)
     if len({s.get(PRECISION) for s in settings}) > 1:
         listener.notes(mixed_precisions(own))
     if not settings:

@@ -69,11 +69,11 @@ class SimulateAnswer(Answer):
 
     def report(self) -> Report:
         """Metrics of each policy, then paired differences from the first."""
-        return schedule_text(self._shown, self._near)
+        return schedule_text(self._shown, self.beside())
 
     def page_report(self) -> Report:
         """With pictures, and waits by size, length and user."""
-        return schedule_report(self._facts, picture(self.runs), self._near)
+        return schedule_report(self._facts, picture(self.runs), self.beside())
 
     def facts(self) -> dict[str, Any]:
         """Every metric of every policy, who gains and who loses."""
@@ -84,19 +84,14 @@ class SimulateAnswer(Answer):
         return (flat_grid(self._shown),)
 
     def beside(self) -> tuple[str, ...]:
-        """Whether anybody waits at all, and what the replays say."""
-        roomy = (self._roomy,) if self._roomy else ()
-        return roomy if self.replays is None else (*roomy, *jittered_replays.words(self.replays))
+        """Whether anybody waits, what replays say, and how near this is to the waits logged."""
+        replays = () if self.replays is None else jittered_replays.words(self.replays)
+        replayed = _replay_words(self._replay, self.runs[0])
+        return tuple(filter(None, (self._roomy, *replays, replayed)))
 
     def write(self, path: Path) -> tuple[Path, ...]:
         """Write starts and ends as CSV, whole seconds as whole numbers; a file per policy."""
         return tuple(_written(run, path, alone=len(self.runs) == 1) for run in self.runs)
-
-    @property
-    def _near(self) -> tuple[str, ...]:
-        """How near this is to what was logged."""
-        replayed = _replay_words(self._replay, self.runs[0])
-        return (*self.beside(), *filter(None, (replayed,)))
 
     @cached_property
     def _roomy(self) -> str:

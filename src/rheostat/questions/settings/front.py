@@ -31,7 +31,7 @@ from rheostat.questions.listener import question
 from rheostat.questions.logs.log_answer import LogAnswer
 from rheostat.questions.parse import Knobs, Names, parse_objectives, parse_rules, parse_space
 from rheostat.questions.settings.knob_columns import turnable
-from rheostat.questions.settings.unlike_runs import tell_unlike
+from rheostat.questions.settings.unlike_runs import of_one_kind, tell_unlike
 from rheostat.recipes.nodecount import earlier, own_runs
 from rheostat.tradeoff import all_settings
 from rheostat.tradeoff.all_settings import RUNTIME_ENERGY
@@ -209,6 +209,7 @@ def front(
     settings = space.settings()
     settings += [request] if _known(request, space) and request not in settings else []
     if runs is not None:
+        jobs, runs = of_one_kind(jobs, runs, space)
         tell_unlike(runs, space)
     wanted = wanted if model is not None else inputs.judged(jobs, wanted)
     settings = settings if model is not None else _answerable(one, runs, space, settings, wanted)

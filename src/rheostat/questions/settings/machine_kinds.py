@@ -2,7 +2,8 @@
 
 Log run times are a sum of what the setting does and of what the host does.  Where hosts fall into
 two groups that lie apart by more than their own scatter, they are two kinds, and a setting that ran
-on one kind alone does not compare with one that ran on the other alone.
+on one kind alone does not compare with one that ran on the other alone.  So runs of one kind are
+compared, and what ran on the other alone is brought to it by how the two differ where both ran.
 
 Notation
 --------
@@ -11,7 +12,7 @@ n  runs      log t = a(setting) + b(host)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,11 +30,12 @@ LEAST = 0.15
 APART = 5.0
 """Times the scatter of runs by which kinds lie apart."""
 MOST_SHOWN = 3
+QUANTITIES = ("runtime_s", "power_w", "energy_j")
 
 
 @dataclass(frozen=True)
 class MachineKinds:
-    """Two groups of a column's values, and settings that ran on one of them alone.
+    """Two groups of a column's values, and how settings are shared among them.
 
     Parameters
     ----------
@@ -41,32 +43,47 @@ class MachineKinds:
         The column.
     fast, slow : tuple of str
         Its values.
-    factor : float
-        How many times as long runs take on the slower kind.
+    factors : mapping of str to float
+        How many times as long runs take on the slower kind, and as much of the other quantities.
     knobs : tuple of str
         What is turned.
     on_fast, on_slow : tuple of str
         Settings that ran on that kind alone.
+    uneven : bool
+        Whether the kinds have other shares of the runs at one setting than at another.
     """
 
     column: str
     fast: tuple[str, ...]
     slow: tuple[str, ...]
-    factor: float
+    factors: Mapping[str, float]
     knobs: tuple[str, ...]
     on_fast: tuple[str, ...]
     on_slow: tuple[str, ...]
+    uneven: bool
 
     def words(self) -> str:
-        """What that means for the settings, and what to type."""
-        kinds = f"{self.column} is of two kinds, {_few(self.fast)} and {_few(self.slow)}"
-        said = f"{kinds}, on which runs take {self.factor:.2g} times as long"
+        """What that means for the settings."""
+        kinds = f"{self.column} is of two kinds, {few(self.fast)} and {few(self.slow)}"
+        said = f"{kinds}, on which runs take {self.factors['runtime_s']:.3g} times as long"
         knobs = " x ".join(self.knobs)
         kind = {"faster": self.on_fast, "slower": self.on_slow}
-        alone = [f"{knobs} {_few(own)} ran on the {k} kind alone" for k, own in kind.items() if own]
-        if alone:
-            said += f"; {' and '.join(alone)}, so that settings do not compare"
-        return f"{said}: keep the rows of one kind, or --where {self.column}={self.fast[0]}"
+        alone = [f"{knobs} {few(own)} ran on the {k} kind alone" for k, own in kind.items() if own]
+        return f"{said}; {' and '.join(alone)}" if alone else said
+
+    @property
+    def fast_left(self) -> bool:
+        """Whether runs on the faster kind are left out: fewer settings ran there."""
+        return len(self.on_slow) > len(self.on_fast)
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The kind on which fewer settings ran; the slower one where both ran as many."""
+        return self.fast if self.fast_left else self.slow
+
+    def to_kept(self) -> dict[str, float]:
+        """What makes a quantity on the kind left out one on the other."""
+        return {q: f if self.fast_left else 1 / f for q, f in self.factors.items()}
 
 
 def machine_kinds(runs: JobTable, column: str, knobs: Sequence[str]) -> MachineKinds | None:
@@ -76,7 +93,7 @@ def machine_kinds(runs: JobTable, column: str, knobs: Sequence[str]) -> MachineK
     >>> threads, host = [1, 1, 1, 2, 2, 4, 4], ["a1", "a2", "b1", "a1", "a2", "b1", "b1"]
     >>> took = {"threads": threads, "host": host, "runtime_s": [9.0, 9.1, 18, 5, 5.05, 6, 6.05]}
     >>> kinds = machine_kinds(table(took), "host", ["threads"])
-    >>> kinds.fast, kinds.slow, round(kinds.factor, 1), kinds.on_fast, kinds.on_slow
+    >>> kinds.fast, kinds.slow, round(kinds.factors["runtime_s"], 1), kinds.on_fast, kinds.on_slow
     (('a1', 'a2'), ('b1',), 2.0, ('2',), ('4',))
     """
     there = {"runtime_s", column, *knobs} <= set(runs.columns)
@@ -97,11 +114,18 @@ def machine_kinds(runs: JobTable, column: str, knobs: Sequence[str]) -> MachineK
     ran: dict[bool, set[tuple[object, ...]]] = {False: set(), True: set()}
     for row, is_slow in zip(known.select(knobs).rows(), slow[host], strict=True):
         ran[bool(is_slow)].add(row)
+    share = np.bincount(setting, slow[host]) / np.bincount(setting)
     fast, only_slow = (
         tuple(n for n, s in zip(names, slow, strict=True) if s == kind) for kind in (False, True)
     )
     alone = _texts(ran[False] - ran[True]), _texts(ran[True] - ran[False])
-    return MachineKinds(column, fast, only_slow, float(np.exp(gap)), tuple(knobs), *alone)
+    factors = {
+        q: float(np.exp(_gap(np.log(known[q].to_numpy()), setting, slow[host])[0]))
+        for q in QUANTITIES
+        if q in known.columns and (known[q] > 0).all()
+    }
+    uneven = bool(np.ptp(share) > 0)
+    return MachineKinds(column, fast, only_slow, factors, tuple(knobs), *alone, uneven)
 
 
 def _effects(y: Array, setting: Ints, host: Ints, hosts: int) -> Array:
@@ -138,5 +162,6 @@ def _texts(settings: set[tuple[object, ...]]) -> tuple[str, ...]:
     return tuple(" x ".join(map(str, s)) for s in sorted(settings, key=str))
 
 
-def _few(names: Sequence[str]) -> str:
+def few(names: Sequence[str]) -> str:
+    """The first of them, and whether there are more."""
     return ", ".join(names[:MOST_SHOWN]) + ", ..." * (len(names) > MOST_SHOWN)

@@ -18,7 +18,7 @@ from rheostat.questions.answer import Answer
 from rheostat.questions.listener import question
 from rheostat.questions.parse import Knobs, Names, parse_rules, parse_space
 from rheostat.questions.settings.knob_columns import turnable
-from rheostat.questions.settings.unlike_runs import tell_unlike
+from rheostat.questions.settings.unlike_runs import of_one_kind, tell_unlike
 from rheostat.tradeoff.all_settings import RUNTIME_ENERGY
 from rheostat.tradeoff.measured_cells import better_unmeasured, tell_runs
 from rheostat.tradeoff.propose.proposer import distinct, others, proposer
@@ -153,7 +153,7 @@ def next_settings(
     space, rules = parse_space(knobs), parse_rules(rule, limits)
     jobs = inputs.opened(runs, format, columns, space.names)
     turnable(jobs, space)
-    own = inputs.only(jobs, where)
+    jobs, own = of_one_kind(jobs, inputs.only(jobs, where), space)
     wanted = inputs.judged(own, objectives, model=False)
     inputs.countable(wanted, own.columns)
     held = distinct(own, space)

@@ -2,15 +2,58 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import polars as pl
+
 from rheostat.core.jobs import JobTable
 from rheostat.core.space import Space
 from rheostat.errors import QuestionError
 from rheostat.questions import listener
-from rheostat.questions.settings.machine_kinds import machine_kinds
+from rheostat.questions.settings.machine_kinds import MachineKinds, few, machine_kinds
 from rheostat.recipes import nodecount
 
 SLIGHT_DRIFT = 0.02
 """A share of the run time that no choice hangs on."""
+
+
+def of_one_kind(jobs: JobTable, own: JobTable, space: Space) -> tuple[JobTable, JobTable]:
+    """Both as if they had run on hosts of one kind, where ``own`` shares settings unevenly.
+
+    Runs on the other kind are left out where the setting ran on the kept one, too, and else brought
+    to it.  Hosts that ran nothing of ``own`` stay.
+    """
+    for column in nodecount.differing(own, space.names):
+        kinds = machine_kinds(own, column, space.names)
+        if kinds is not None and kinds.uneven:
+            kept, alike = (_on_one_kind(t, own, kinds) for t in (jobs, own))
+            listener.note(_kind_words(kinds, own, alike))
+            return kept, alike
+    return jobs, own
+
+
+def _on_one_kind(jobs: JobTable, own: JobTable, kinds: MachineKinds) -> JobTable:
+    """The table without the kind left out, but at settings that ``own`` ran there alone."""
+    out = pl.col(kinds.column).is_in(kinds.left_out).fill_null(value=False)
+    there = own.frame.filter(~out).select(kinds.knobs).unique()
+    moved = [
+        pl.when(out).then(pl.col(q) * f).otherwise(pl.col(q)).alias(q)
+        for q, f in kinds.to_kept().items()
+    ]
+    ran = jobs.frame.join(there.with_columns(_ran=True), on=kinds.knobs, how="left")["_ran"]
+    kept = jobs.rows(~(jobs.frame.select(out).to_series() & ran.fill_null(value=False)).to_numpy())
+    return replace(kept, frame=kept.frame.with_columns(moved))
+
+
+def _kind_words(kinds: MachineKinds, own: JobTable, alike: JobTable) -> str:
+    """What the kinds are, which runs are compared, and what to type for others."""
+    said = f"{kinds.words()}; {len(own) - len(alike)} of {len(own)} runs, on {few(kinds.left_out)},"
+    said += " are left out, as the other kind ran their settings"
+    if kinds.on_fast if kinds.fast_left else kinds.on_slow:
+        names = {"runtime_s": "time", "power_w": "power", "energy_j": "energy"}
+        by = ", ".join(f"{names[q]} times {f:.3g}" for q, f in kinds.to_kept().items())
+        said += f"; others count with {by}, as the kinds differ where both ran"
+    return f"{said}; --where {kinds.column}={kinds.left_out[0]} takes that host alone"
 
 
 def tell_unlike(runs: JobTable, space: Space) -> None:
@@ -23,7 +66,7 @@ def tell_unlike(runs: JobTable, space: Space) -> None:
     mixed = nodecount.differing(runs, space.names)
     kinds = [k for c in mixed if (k := machine_kinds(runs, c, space.names)) is not None]
     for kind in kinds:
-        listener.note(kind.words())
+        listener.note(f"{kind.words()}: --where {kind.column}={kind.fast[0]} keeps one")
     if mixed and not kinds:
         said = f"runs that differ in {', '.join(mixed)} count as repeats: --where tells apart"
         listener.note(said)
