@@ -109,7 +109,8 @@ def energies(frame, stated=()):
 def test_energy_is_in_the_unit_of_its_name(name, joules):
     assert energies({name: [2.0]}, {"energy": "J/token"}) == (2 * joules, None, [])
     asked = f"{name}: of a token, request, batch or run? state it: --unit energy=J/token or "
-    assert energies({name: [2.0]}) == (None, None, [asked + "--unit energy=J/request"])
+    asked += "--unit energy=J/request (or kWh/run)"
+    assert energies({name: [2.0]}) == (None, None, [asked])
 
 
 @pytest.mark.parametrize(("name", "watts"), [("power", 1.0), ("power_w", 1.0), ("power_kw", 1e3)])
@@ -186,9 +187,9 @@ def test_a_run_of_vllm_bench_in_full(tmp_path):
     jobs = bench(tmp_path / "r", RUN | more)
     assert jobs.frame.row(0, named=True) == {
         "app": "m-7B", "gpu_model": "H", "workload": "chat", "tp": 2.0, "batch_cap": 8.0,
-        "itl_s": 0.01, "tokens_per_s": 6.0, "output_tokens": 3.0, "power_w": 12.0,
+        "itl_s": 0.01, "tokens_per_s": 6.0, "output_tokens": 3.0, "power_w": 12.0, "gpus": 2.0,
         "energy_per_token_j": 2.0, "params": 7e9, "active_params": 7e9}  # fmt: skip
-    assert jobs.notes == ()
+    assert [n.message for n in jobs.notes] == ["the number of GPUs is not stated: taken to be tp"]
     capped = RUN | {"batch_cap": 5, "max_concurrency": 8, "energy_j": 3.0, "power_w": 18}
     jobs = bench(tmp_path / "r", capped)
     assert jobs.frame.select("batch_cap", "itl_s", "power_w", "energy_per_token_j").row(0) == (
@@ -231,9 +232,9 @@ def test_what_a_document_lacks_is_named(tmp_path):
     refused(lambda: bench(tmp_path / "r", [1]), f"no result of vllm bench serve: {every} missing")
     refused(lambda: read_vllm_bench(written(tmp_path / "r", " \n")),
             "no result of vllm bench serve:  missing")  # fmt: skip
-    with pytest.raises(DataError, match="expected JSON of vllm bench serve: "):
+    with pytest.raises(DataError, match="expected JSON of vllm bench serve, got "):
         read_vllm_bench(written(tmp_path / "r", "{\n{"))
-    with pytest.raises(DataError, match="expected JSON of vllm bench serve: "):
+    with pytest.raises(DataError, match="expected JSON of vllm bench serve, got "):
         read_vllm_bench(written(tmp_path / "r", "[" * 100_000))
     start = b' {"model_id": 1, "num_prompts": 2, "request_rate": 3}'
     assert is_vllm_bench(start)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import polars as pl
 
 from rheostat.core.jobs import Note
-from rheostat.measurement.serving.derived_times import number
+from rheostat.measurement.serving.derived_times import number, with_times
 
 SPLITS = ("tp", "pp", "dp")
 COUNT = r"^\s*(\d{1,4})\s*[xX\u00d7*]\s*(\S.*)$"
@@ -72,9 +74,43 @@ def of_all_copies(
     copies = number("dp").fill_null(1.0)
     if not frame.select((copies > 1).any()).item() or unit == "requests/deployment":
         return frame
+    unit = unit or _unit_by_throughput(frame, notes)
+    if unit == "requests/deployment":
+        return frame
     if unit is None:
         problems.append("batch_cap: of each copy (vLLM's max_num_seqs) or of all (dp is above 1)? "
                         "state it: --unit batch=requests/replica or "
                         "--unit batch=requests/deployment")  # fmt: skip
         return frame
     return frame.with_columns(batch_cap=number("batch_cap") * copies)
+
+
+FULL = 1.3
+"""Factor within which the requests that ran are those that may run."""
+
+
+def _unit_by_throughput(frame: pl.DataFrame, notes: list[Note]) -> str | None:
+    """Of what the batch cap is, where single copies ran full batches, and several did as well.
+
+    The requests that ran are tokens per second times the time between tokens.
+    """
+    running = with_times(frame.drop("batch_cap"), {}, [], [])
+    if "batch_cap" not in running.columns:
+        return None
+    over = frame.with_columns(
+        _copies=number("dp").fill_null(1.0), _over=running["batch_cap"] / number("batch_cap")
+    ).select("_copies", log=pl.col("_over").log())
+    several = pl.col("_copies") > 1
+    one, all_, each = over.select(
+        one=pl.col("log").filter(~several).abs().median(),
+        all=pl.col("log").filter(several).abs().median(),
+        each=(pl.col("log") - pl.col("_copies").log()).filter(several).abs().median(),
+    ).row(0)
+    if one is None or one > math.log(FULL) or None in (all_, each):
+        return None
+    if min(all_, each) > math.log(FULL):
+        return None
+    unit = "requests/replica" if each < all_ else "requests/deployment"
+    notes.append(Note(f"batch_cap is taken to be {unit}, as throughput and the time between tokens "
+                      "say"))  # fmt: skip
+    return unit

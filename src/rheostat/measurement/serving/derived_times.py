@@ -23,6 +23,8 @@ from rheostat.measurement.serving.serving_names import BARE, SECONDS, TIMES
 CLOSE = 5.0
 """Factor within which throughput and batch tell the unit of a time, and beyond which they say that
 one of the three is in another unit."""
+ALIKE = 1.1
+"""Factor within which two throughputs are the same."""
 OFTEN = 20.0
 """Tokens that come at once (speculation) make the time between chunks longer, but less than so."""
 
@@ -83,6 +85,7 @@ def _throughput(frame: pl.DataFrame, notes: list[Note]) -> pl.DataFrame:
         share = number("output_tokens") / (number("output_tokens") + number("prompt_tokens"))
     total = None if share is None or "tokens_per_s_all" not in frame.columns else (
         number("tokens_per_s_all") * share)  # fmt: skip
+    frame = frame if share is None else _of_answers(frame, share, notes)
     ways = {
         "that of a GPU times GPUs": _product(frame, "tokens_per_s_gpu", "gpus"),
         "requests per second times the tokens of an answer":
@@ -92,6 +95,21 @@ def _throughput(frame: pl.DataFrame, notes: list[Note]) -> pl.DataFrame:
         "the answers' share of all tokens per second": total,
     }  # fmt: skip
     return _first(frame, "tokens_per_s", ways, notes)
+
+
+def _of_answers(frame: pl.DataFrame, share: pl.Expr, notes: list[Note]) -> pl.DataFrame:
+    """Tokens per second of the answers, where requests per second say that prompts count, too."""
+    answers = _product(frame, "requests_per_s", "output_tokens")
+    if answers is None or "tokens_per_s" not in frame.columns:
+        return frame
+    over = (number("tokens_per_s") / answers).log()
+    prompts = (over + share.log()).abs()
+    apart, near = frame.select(a=(over.abs() - prompts).median(), b=prompts.median()).row(0)
+    if apart is None or near is None or apart < math.log(ALIKE) or near > math.log(ALIKE):
+        return frame
+    notes.append(Note("tokens per second count the prompts, too, as requests per second say: the "
+                      "answers' share is taken"))  # fmt: skip
+    return frame.with_columns(tokens_per_s=number("tokens_per_s") * share)
 
 
 def _throughput_of_latency(frame: pl.DataFrame, notes: list[Note]) -> pl.DataFrame:

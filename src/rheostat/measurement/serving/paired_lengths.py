@@ -1,4 +1,4 @@
-"""Prompt and answer lengths that stand in one column, as ``ISL/OSL`` = ``1000/1000``."""
+"""What stands in one column together: ``ISL/OSL`` = ``1000/1000``, a placement ``TP4-DP2``."""
 
 from __future__ import annotations
 
@@ -39,3 +39,34 @@ def with_lengths(frame: pl.DataFrame) -> pl.DataFrame:
         if name not in frame.columns
     }
     return frame.with_columns(**numbers)
+
+
+SPLIT = r"(?i)(?:^|[^a-z]){0}[ =:_-]*(\d{{1,4}})(?:$|[^\d.])"
+"""A number after ``tp``, ``pp``, ``dp`` or ``ep``; another split may follow it."""
+SPLITS = ("tp", "pp", "dp", "ep")
+
+
+def with_splits(frame: pl.DataFrame) -> pl.DataFrame:
+    """A table with ``tp``, ``pp``, ``dp`` and ``ep``, where one column of words holds them.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        By our names; nothing is taken where one of these is there, or cells contradict each other.
+
+    Examples
+    --------
+    >>> with_splits(pl.DataFrame({"layout": ["TP4PP2", "tp=2, dp=2"]})).rows()
+    [('TP4PP2', 4, 2, 1), ('tp=2, dp=2', 2, 1, 2)]
+    """
+    if set(SPLITS) & set(frame.columns):
+        return frame
+    words = [c for c, t in frame.schema.items() if t == pl.String and c != "app"]
+    parts = {c: {s: frame[c].str.extract(SPLIT.format(s)).cast(pl.Int64) for s in SPLITS}
+             for c in words}  # fmt: skip
+    own = [pl.DataFrame(part) for part in parts.values()
+           if part["tp"].is_not_null().all() and len(frame)]  # fmt: skip
+    if not own or any(not o.equals(own[0]) for o in own):
+        return frame
+    said = own[0].select(c for c in SPLITS if own[0][c].is_not_null().any()).fill_null(1)
+    return frame.with_columns(said)

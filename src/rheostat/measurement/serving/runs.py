@@ -17,13 +17,15 @@ from rheostat.measurement.serving.columns import COLUMNS
 from rheostat.measurement.serving.copies import of_all_copies, with_gpus
 from rheostat.measurement.serving.derived_times import with_times
 from rheostat.measurement.serving.energy_names import energy_unit
+from rheostat.measurement.serving.local_runners import with_runner_names
 from rheostat.measurement.serving.model_size import with_params
-from rheostat.measurement.serving.paired_lengths import with_lengths
+from rheostat.measurement.serving.paired_lengths import with_lengths, with_splits
 from rheostat.measurement.serving.serving_names import in_our_names, our_names
 from rheostat.measurement.serving.stated_units import (
     POWER,
     refuse_unknown,
     with_energy_per_token,
+    with_watts_of_all,
 )
 
 NEEDED = {"gpu_model", "batch_cap"}
@@ -117,7 +119,9 @@ def of_frame(
     frame = frame.with_columns(**{ours: _value(text) for ours, text in (constants or {}).items()})
     problems: list[str] = []
     derived: list[Note] = []
-    frame = _in_our_units(in_our_names(with_lengths(frame)), units or {}, problems, derived)
+    frame, left_out = with_runner_names(with_watts_of_all(frame))
+    named = with_splits(in_our_names(with_lengths(frame)))
+    frame = _in_our_units(named, units or {}, problems, derived)
     needed = NEEDED | (set() if problems else {"energy_per_token_j"})
     if missing := sorted(needed - set(frame.columns)):
         advice = f"name a column: --column {missing[0]}=THEIRS, or a value of all rows: --column "
@@ -142,7 +146,7 @@ def of_frame(
     kept, more = _of_this_world(kept)
     # GPUs are counted over all nodes, so that nobody later counts them by node
     kept = kept.drop(ROW, "nodes", "gpus_per_node", strict=False)
-    return table(kept, COLUMNS, [*noted, *derived, *notes, *silent, *more])
+    return table(kept, COLUMNS, [*noted, *left_out, *derived, *notes, *silent, *more])
 
 
 def _in_our_units(

@@ -82,11 +82,12 @@ THEIRS: dict[str, tuple[str, ...]] = {
     "power_w_all": (
         r"(total|deployment|all_gpus)_(avg_|mean_|average_)?(gpus?_)?(watts?|power(_usage|_draw)?"
         r"(_w(atts)?)?)",
-        r"(avg_|mean_|average_)?(gpus?_)?(watts?|power(_usage|_draw)?)"
-        r"(_w(atts)?)?_(total|all(_gpus)?|deployment)(_w(atts)?)?"),
+        r"(avg_|mean_|average_)?(gpus?_)?(w|watts?|(dcgm_fi_dev_)?power(_usage|_draw)?)"
+        r"(_w(atts)?)?_(total|sum|all(_gpus)?|deployment)(_w(atts)?)?"),
     "power_w": (
-        r"(avg_|mean_|average_)?(gpus?_)?(watts?|power(_usage|_draw)?(_w(atts)?)?)"
-        r"(_(avg|mean|average))?",),
+        r"(avg_|mean_|average_)?(gpus?_|dcgm_fi_dev_)?(watts?|power(_usage|_draw)?"
+        r"(_(avg|mean|average))?(_w(atts)?)?)(_(avg|mean|average))?",
+        r"((avg|mean|average)_)?w"),
     "power_kw": (r"(total_)?(avg_|mean_|average_)?(gpus?_)?(kw|power(_usage|_draw)?_kw)",),
     "power_w_node": (
         r"(avg_|mean_|average_)?((node|server)_(watts?|power(_w(atts)?)?)"
@@ -178,6 +179,15 @@ def _matches(columns: list[str]) -> list[tuple[str, str, str | None]]:
         else:
             made.append((theirs, ours, unit))
     return [m for m in made if m[0] != m[1]]
+
+
+def known_headings(columns: list[str]) -> dict[str, str]:
+    """Our name to theirs, where it is not ours already.
+
+    >>> known_headings(["num_gpus", "tp", "colour"])
+    {'gpus': 'num_gpus'}
+    """
+    return {ours: theirs for theirs, ours, _ in _matches(columns)}
 
 
 def _middle(match: re.Match[str]) -> int:

@@ -7,12 +7,13 @@ answers differ by a factor of hundreds or of eight, so it is asked for, not gues
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 
 import polars as pl
 
 from rheostat.measurement.serving.derived_times import number
-from rheostat.measurement.serving.energy_names import KINDS, energy_unit, stated_unit
+from rheostat.measurement.serving.energy_names import KINDS, energy_unit, plain, stated_unit
 
 POWER = {"power_w_all": 1.0, "power": 1.0, "power_w": 1.0, "power_kw": 1e3}
 """Names that do not say of how many GPUs, but for the first, with W of one of theirs."""
@@ -61,6 +62,23 @@ def with_energy_per_token(
     return frame
 
 
+EACH = re.compile(
+    r"(gpu_?\d+_(avg_|mean_)?power(_usage|_draw)?(_w(atts)?)?|power(_w)?_gpu_?\d+(_w)?)"
+)
+
+
+def with_watts_of_all(frame: pl.DataFrame) -> pl.DataFrame:
+    """The sum of the watts that have a column for each GPU; blank ones are not of the run.
+
+    >>> with_watts_of_all(pl.DataFrame({"gpu0_power_w": [300.0], "gpu1_power_w": [310.0]})).row(0)
+    (300.0, 310.0, 610.0)
+    """
+    own = [c for c in frame.columns if EACH.fullmatch(plain(c))]
+    if len(own) < 2:
+        return frame
+    return frame.with_columns(power_w_all=pl.sum_horizontal(number(c) for c in own))
+
+
 def refuse_unknown(stated: Mapping[str, str], problems: list[str]) -> None:
     """Add what ``--unit`` says that is none of `STATED`, nor an energy of `energy_names`."""
     for what, unit in stated.items():
@@ -82,8 +100,10 @@ def _energy(frame: pl.DataFrame, stated: str | None, problems: list[str]) -> pl.
     per = said.per or (own.per if own else "")
     joules = said.joules if said.joules is not None else own.joules if own else None
     if not per:
-        problems.append(f"{name}: of a token, request, batch or run? state it: "
-                        "--unit energy=J/token or --unit energy=J/request")  # fmt: skip
+        problems.append(
+            f"{name}: of a token, request, batch or run? state it: "
+            "--unit energy=J/token or --unit energy=J/request (or kWh/run)"
+        )
         return frame
     inverse = said.inverse or (own is not None and own.inverse and not said.per)
     value = number(name)

@@ -1,15 +1,15 @@
 """Results of ``vllm bench serve --save-result``: one JSON document, or several.
 
 The tool measures times and tokens from outside.  What it cannot know comes from its ``--metadata``:
-``gpu_model``, ``gpus``, ``tp`` and other columns of serving by their names, and ``power_w``, the
-power of all GPUs of the deployment, or ``energy_j``, their energy over the run.
+``gpu_model``, ``gpus``, ``tp`` and other columns of serving by their names or usual ones of others
+(``num_gpus``, ``tensor_parallel_size``), and ``power_w``, the power of all GPUs of the deployment,
+that of a GPU by a name that says so (``power_per_gpu_w``), or ``energy_j``, their energy over the
+run.
 """
 
 from __future__ import annotations
 
-import json
 import math
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,24 +17,26 @@ from typing import Any
 import polars as pl
 
 from rheostat.core.jobs import JobTable, Note
-from rheostat.core.storage.bounded_read import read_bytes
 from rheostat.core.storage.files import ordinary_file
+from rheostat.core.storage.json_files import read_documents
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
 from rheostat.measurement.checks import note_rows
 from rheostat.measurement.serving.columns import COLUMNS
+from rheostat.measurement.serving.copies import with_gpus
 from rheostat.measurement.serving.model_size import with_params
+from rheostat.measurement.serving.serving_names import known_headings
 
 NEEDED = ("model_id", "completed", "total_output_tokens", "output_throughput")
 TEXTS = ("gpu_model", "weight_precision", "architecture", "workload")
 COUNTS = ("gpus", "tp", "pp", "ep", "dp", "batch_cap", "params", "active_params")
-BLANK = re.compile(r"\s*")
+POWERS = ("power_w", "power_w_all", "power_w_gpu")
 OPEN_LOOP = "no --max-concurrency: the batch cap is not known"
 
 
 def is_vllm_bench(start: bytes) -> bool:
     """Whether a file that begins so is such a result."""
-    return start.lstrip()[:1] == b"{" and all(
+    return start.lstrip()[:1] in (b"{", b"[") and all(
         f'"{name}"'.encode() in start for name in ("model_id", "num_prompts", "request_rate")
     )
 
@@ -46,7 +48,7 @@ def read_vllm_bench(path: str | Path, *, columns: Mapping[str, str] | None = Non
     ----------
     path : path
         What ``vllm bench serve --save-result`` or ``--append-result`` wrote, or several such files
-        after each other (``cat sweep/*.json``).
+        after each other (``cat sweep/*.json``), or an array of them.
     columns : mapping, optional
         What metadata do not say, of all runs: ``{"gpu_model": "=H100", "power_w": "=900"}``; or the
         name that they have it under.
@@ -64,7 +66,7 @@ def read_vllm_bench(path: str | Path, *, columns: Mapping[str, str] | None = Non
     """
     path = ordinary_file(path)
     given = _documents(path)
-    rows = [_row({**g, **_stated(g, columns or {})}) for g in given]
+    rows = [_row({**g, **_renamed(g), **_stated(g, columns or {})}) for g in given]
     bad = [i for i, row in enumerate(rows) if row is None]
     kept = [row for row in rows if row is not None]
     if not kept:
@@ -73,7 +75,10 @@ def read_vllm_bench(path: str | Path, *, columns: Mapping[str, str] | None = Non
     said = {n for row in kept for n in row.pop("notes")}
     frame = with_params(pl.DataFrame(kept, infer_schema_length=None))
     frame = frame.select(c for c in frame.columns if frame[c].null_count() < len(frame))
-    return table(frame, COLUMNS, [*(notes if bad else []), *(Note(s) for s in sorted(said))])
+    counted: list[Note] = []
+    frame = with_gpus(frame, counted) if "gpu_model" in frame.columns else frame
+    said_of_runs = [*(Note(s) for s in sorted(said)), *counted]
+    return table(frame, COLUMNS, [*(notes if bad else []), *said_of_runs])
 
 
 def _stated(given: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, Any]:
@@ -82,17 +87,19 @@ def _stated(given: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, A
             for ours, text in columns.items()}  # fmt: skip
 
 
+def _renamed(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What metadata say under usual names of others, by ours; power of all GPUs."""
+    ours = {o: given[t] for o, t in known_headings(list(given)).items()
+            if o in (*TEXTS, *COUNTS, *POWERS) and o != "batch_cap"}  # fmt: skip
+    gpus = _above_0({**given, **ours}, "gpus")
+    each, every = _above_0(ours, "power_w_gpu"), ours.pop("power_w_all", None)
+    whole = every if every is not None else each * gpus if each and gpus else None
+    return ours if whole is None else {**ours, "power_w": whole}
+
+
 def _documents(path: Path) -> list[Mapping[str, Any]]:
-    """Documents that follow each other, with or without a line end; `DataError` for other text."""
-    given, decoder, at = [], json.JSONDecoder(), 0
-    try:
-        text = read_bytes(path).decode().strip()
-        while at < len(text):
-            document, end = decoder.raw_decode(text, at)
-            given.append(document)
-            at = BLANK.match(text, end).end()  # type: ignore[union-attr]
-    except (ValueError, RecursionError) as error:
-        raise DataError(str(path), [f"expected JSON of vllm bench serve: {error}"]) from error
+    """Results, each with what is needed; `DataError` for other text."""
+    given = read_documents(path, "JSON of vllm bench serve")
     missing = sorted({n for g in given for n in NEEDED if not isinstance(g, dict) or n not in g})
     if missing or not given:
         raise DataError(str(path), [f"no result of vllm bench serve: {', '.join(missing)} missing"])

@@ -21,11 +21,14 @@ RATES = ("memory_b_per_s", "flop_per_s", "power_w", "link_b_per_s")
 BYTES = {"bfloat16": 2.0, "float16": 2.0, "bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "int8": 1.0,
          "mxfp4": 0.53125, "nvfp4": 0.5625, "fp4": 0.5, "int4": 0.5, "float32": 4.0, "fp32": 4.0,
          "none": 2.0, "w8a8": 1.0, "w8a16": 1.0, "awq": 0.53125, "gptq": 0.53125,
-         "w4a16": 0.53125, "nf4": 0.5}  # fmt: skip
+         "w4a16": 0.53125, "nf4": 0.5, "q2": 0.4, "q3": 0.49, "q4": 0.6, "q5": 0.71, "q6": 0.82,
+         "q8": 1.0625}  # fmt: skip
 """Bytes of one weight; the block formats carry their scales (8 bits per 32, or per 16 weights), as
-those of 4 bits in groups of 128 do, of which AWQ and GPTQ are; none is no quantisation."""
+those of 4 bits in groups of 128 do, of which AWQ and GPTQ are; none is no quantisation.  ``q2`` to
+``q8`` are llama.cpp's, at the size of their middle variant."""
+LLAMA_CPP = re.compile(r"i?q([2-68])_[0-9a-z_]+([ -]+(small|medium|large))?")
 METHODS = re.compile(
-    r"(awq|gptq|nf4|bnb_nf4|w4a16|q4)([_-]?(marlin|int4|4[_-]?bits?))?|(u?int4|4[_-]?bits?|int4[_-](awq|gptq))"
+    r"(awq|gptq|nf4|bnb_nf4|w4a16)([_-]?(marlin|int4|4[_-]?bits?))?|(u?int4|4[_-]?bits?|int4[_-](awq|gptq))"
     r"|(?P<eight>(gptq|awq)[_-](int8|8[_-]?bits?)|w8a8|w8a16|8[_-]?bits?|fp8[_-]?e4m3)"
 )
 """Names of methods and of widths; AWQ and GPTQ are 4 bits unless they say 8."""
@@ -158,8 +161,12 @@ def precision_of(text: str) -> str:
 
     >>> [precision_of(t) for t in ("BF16", "awq", "AWQ-INT4", "gptq_marlin", "gptq-int8", "q17")]
     ['bf16', 'awq', 'awq', 'gptq', 'int8', 'q17']
+    >>> [precision_of(t) for t in ("torch.bfloat16", "Q4_K_M", "q8_0", "IQ3_XXS", "Q4_K - Medium")]
+    ['bfloat16', 'q4', 'q8', 'q3', 'q4']
     """
-    said = text.strip().lower()
+    said = text.strip().lower().removeprefix("torch.")
+    if (own := LLAMA_CPP.fullmatch(said)) is not None:
+        return f"q{own[1]}"
     if said in BYTES or (match := METHODS.fullmatch(said)) is None:
         return said
     if match["eight"]:

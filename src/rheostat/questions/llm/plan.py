@@ -33,6 +33,7 @@ from rheostat.questions.llm.runs import (
     kernel_medians,
     load_runs,
     parse_sheets,
+    refuse_unstated,
 )
 from rheostat.questions.llm.serving_lengths import at_lengths
 from rheostat.questions.llm.serving_limits import (
@@ -178,6 +179,7 @@ def plan(
         jobs, model = configured(
             load_runs(runs, format, columns, renamed, units), app, model_config
         )
+        refuse_unstated(jobs, "itl_s")
         prior, cache = kernel_medians(kernels), CacheSize(model)
         law = ServingLaw(kernels=prior).fit(jobs)
         listener.notes(notes_on(jobs))

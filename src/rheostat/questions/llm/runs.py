@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rheostat.core.jobs import JobTable
+from rheostat.errors import DataError
 from rheostat.measurement.serving.kernel_tables import read_kernels
 from rheostat.measurement.serving.model_config import ModelConfig, model_config
 from rheostat.prediction.accelerators import Accelerator, stated_accelerator
@@ -50,7 +51,23 @@ def load_runs(
         jobs = inputs.load(paths(runs), form, mapped, columns, units=units, otherwise="serving")
     known, notes = known_gpus(jobs)
     listener.notes(notes)
+    refuse_unstated(known, "app", "gpu_model", "gpus", "batch_cap")
     return known
+
+
+ADVICE = {"app": "app==MODEL", "gpu_model": "gpu_model==H100", "gpus": "gpus==1",
+          "batch_cap": "batch_cap==64", "itl_s": "tokens_per_s=THEIRS"}  # fmt: skip
+"""What states a column that runs lack: a value of all rows, or what it follows from."""
+
+
+def refuse_unstated(runs: JobTable, *needed: str) -> None:
+    """A `DataError` on all of these columns that the runs lack, with what to type."""
+    missing = [n for n in needed if n not in runs.columns]
+    if missing:
+        has = ", ".join(runs.columns)
+        raise DataError("serving runs", [
+            f"{n} is not stated: --column {n}=THEIRS or --column {ADVICE[n]}" for n in missing
+        ] + [f"they have {has}"])  # fmt: skip
 
 
 def configured(
