@@ -7,11 +7,12 @@ files and those of ``utilities`` in --folder, and is one search, `code search MA
 at PolyBench's SMALL sizes, arrays printed and compared.  Variants are tried until one is accepted
 that shares a loop of the kernel's own function, or --budget ends; a killed search goes on.
 
-The variant is then timed where a run takes long enough (MEDIUM, or `TIMED`), in turns with the
-original, and so are the programs that gcc (`-ftree-parallelize-loops`) and Polly share among as
-many threads with the same flags, as `code search` does where it times.  Handed out is by its rule:
-what is right there, too, and faster by more than noise, of two within noise a compiler's, else the
-original.  Where no loop is shared, the row names the dependences that stand against it.  The last
+The variant is then timed where a run takes long enough (LARGE, or `TIMED`; arrays are added up, as
+to print them takes ten times as long as most kernels), in turns with the original, and so are the
+programs that gcc (`-ftree-parallelize-loops`) and Polly share among as many threads with the same
+flags, as `code search` does where it times.  Handed out is by its rule: what is right there, too,
+and faster by more than noise, of two within noise a compiler's, else the original.  Where no loop
+is shared, the row names the dependences that stand against it.  The last
 line is the geometric mean of the time of the better of gcc and Polly over that of what is handed
 out.
 """
@@ -47,13 +48,30 @@ from rheostat.tradeoff.variants.dependence import CONFLICT, dependence
 FLAGS = ("-O3", "-I.", "-DPOLYBENCH_DUMP_ARRAYS", "-DPOLYBENCH_USE_C99_PROTO",
          "-DPOLYBENCH_USE_RESTRICT", "-lm")  # fmt: skip
 TIMED = {
-    "deriche": "-DW=480 -DH=320", "floyd-warshall": "-DN=400", "lu": "-DN=350",
-    "cholesky": "-DN=400", "seidel-2d": "-DTSTEPS=50 -DN=300", "fdtd-2d":
-    "-DTMAX=100 -DNX=160 -DNY=200", "jacobi-1d": "-DTSTEPS=2000 -DN=20000",
-    **dict.fromkeys(("atax", "bicg", "mvt", "gemver", "gesummv", "trisolv", "durbin", "ludcmp"),
-                    "-DLARGE_DATASET"),
+    "adi": "-DTSTEPS=30 -DN=600", "cholesky": "-DN=1000", "fdtd-2d": "-DTMAX=100 -DNX=600 -DNY=800",
+    "floyd-warshall": "-DN=700", "heat-3d": "-DTSTEPS=50 -DN=120", "jacobi-1d":
+    "-DTSTEPS=500 -DN=400000", "jacobi-2d": "-DTSTEPS=100 -DN=1000", "lu": "-DN=1000",
+    "ludcmp": "-DN=1000", "nussinov": "-DN=800", "seidel-2d": "-DTSTEPS=40 -DN=1000",
 }  # fmt: skip
-"""Sizes where MEDIUM prints more than a run may, or is too short."""
+"""Sizes where LARGE takes more than a few seconds."""
+SUMMED = """/* Arrays are added up where they would be printed, which takes longer than kernels do. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+static __attribute__((unused)) int summed(FILE *out, const char *format, ...) {
+  static double sum;
+  static long count;
+  va_list values;
+  va_start(values, format);
+  if (*format == '%')
+    sum += (1 + count++ % 7) * (format[1] == 'd' ? va_arg(values, int) : va_arg(values, double));
+  else if (strstr(format, "==END"))
+    fprintf(out, "%.9g of %ld\\n", sum, count);
+  va_end(values);
+  return 0;
+}
+#define fprintf summed
+"""
 RUNGS = "parse,compile,calls,sanitizers,output,races,threads,work"
 
 
@@ -119,7 +137,9 @@ def searched(name: str, program: Program, given: argparse.Namespace) -> dict[str
 
 def timed(name: str, program: Program, best: str | None, threads: int) -> dict[str, Any]:
     """Times of the variant and of gcc's and Polly's programs over the original's."""
-    whole = replace(program, flags=_sized(TIMED.get(name, "-DMEDIUM_DATASET")))
+    flags = _sized(TIMED.get(name, "-DLARGE_DATASET"))
+    whole = replace(program, files={**program.files, "summed.h": SUMMED},
+                    flags=(*flags[:-1], "-include", "summed.h", flags[-1]))  # fmt: skip
     every = {v.proposer: replace(whole, flags=v.flags)
              for v in shared_by_compilers(whole, threads)}  # fmt: skip
     if best is not None:
