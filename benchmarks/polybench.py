@@ -54,7 +54,7 @@ TIMED = {
     "ludcmp": "-DN=1000", "nussinov": "-DN=800", "seidel-2d": "-DTSTEPS=40 -DN=1000",
 }  # fmt: skip
 """Sizes where LARGE takes more than a few seconds."""
-SUMMED = """/* Arrays are added up where they would be printed, which takes longer than kernels do. */
+SUMMED = """/* Arrays are added up where they would be printed: that takes longer than kernels. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
