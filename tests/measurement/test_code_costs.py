@@ -49,19 +49,20 @@ def test_turns_alternate_so_that_drift_favours_nobody() -> None:
 
 def test_modelled_energy_adds_up_and_rises_with_each_count() -> None:
     model, nothing = EnergyModel(), WorkCounts(0.0, 0.0, 0.0, 0.0)
-    assert model.energy_j(nothing) == 0.0
-    base = WorkCounts(1e9, 4e8, 1e6, 1e5)
-    for name in ("instructions", "data_references", "level1_misses", "last_level_misses"):
+    assert model.energy_j(nothing, 0.0) == 0.0
+    base = WorkCounts(1e9, 4e8, 1e6, 1e5, 1e8, 1e8)
+    for name in ("instructions", "last_level_misses", "scalar_flops", "vector_flops"):
         more = WorkCounts(**{**vars(base), name: 2 * getattr(base, name)})
-        assert model.energy_j(more) > model.energy_j(base)
+        assert model.energy_j(more, 1.0) > model.energy_j(base, 1.0)
 
 
-def test_modelled_energy_is_that_of_the_events_and_of_a_core_that_waits() -> None:
-    counts = WorkCounts(1e9, 4e8, 1e7, 1e6)
-    runtime_s = (1e9 + 10 * 1e7 + 200 * 1e6) / 3e9
-    assert EnergyModel().runtime_s(counts) == pytest.approx(runtime_s)
-    events_j = 0.07 + 0.004 + 0.001 + 0.02
-    assert EnergyModel().energy_j(counts) == pytest.approx(events_j + 0.5 * runtime_s)
+def test_modelled_energy_is_that_of_events_and_of_a_socket_with_busy_cores() -> None:
+    counts = WorkCounts(1e9, 4e8, 1e7, 1e6, 2e8, 3e8)
+    assert EnergyModel().runtime_s(counts) == pytest.approx((1e9 + 10 * 1e7 + 200 * 1e6) / 2.4e9)
+    events_j = 0.118 + 0.2 * 0.318 + 0.3 * 0.105 + 64e-3 * 0.307
+    assert EnergyModel().energy_j(counts, 2.0) == pytest.approx(events_j + 2 * (104.6 + 2.34))
+    assert EnergyModel().energy_j(counts, 2.0, 8) == pytest.approx(events_j + 2 * (104.6 + 18.72))
+    assert EnergyModel().power_w(8) == pytest.approx(140.0)
 
 
 @pytest.mark.parametrize(

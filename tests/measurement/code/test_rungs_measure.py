@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from rheostat.measurement.code import rungs_measure, toolchain
 from rheostat.measurement.code.case import RungOptions
+from rheostat.measurement.code.modelled_energy import EnergyModel
 from rheostat.measurement.code.verdict import FAILED, NOT_SHOWN, PASSED, Evidence, Finding
-from rheostat.measurement.code.work_counts import WorkCounts, count_work
+from rheostat.measurement.code.work_counts import WorkCounts, count_flops, count_work
 from rheostat.measurement.code.workbench import roomy
 from tests.measurement.code.rung_cases import (
     LARGE,
@@ -199,24 +201,90 @@ def test_a_timed_run_that_fails_is_told(case, box):
     lacks(lambda: rungs_measure.time(of(case, "opencl")), case_on_device())
 
 
-def test_energy_is_modelled_where_no_meter_is(case, tools, box):
-    box.says["original", "run gcc"], box.says["candidate", "run gcc"] = (
-        counted(10**9),
-        counted(10**8),
-    )
-    made = rungs_measure.energy(case)
-    ratio = made.numbers["energy_ratio"]
-    assert ratio == pytest.approx(0.1, rel=1e-3)
-    assert made.reason == (
-        f"modelled from counts at n=700: {ratio:.3g} times the original's energy; "
-        "one thread's instructions, a wide one as a narrow one: on more threads energy is time by "
-        "power"
-    )
-    assert made.numbers["kind"] == "modelled"
-    assert made.numbers["energy_j"] / made.numbers["original_energy_j"] == ratio
+def told(case, change, ratio, low, high):
+    """The case after a timed rung."""
+    numbers = {"change": change, "runtime_ratio": ratio, "low": low, "high": high,
+               "original_runtime_s": 2.0}  # fmt: skip
+    return replace(case, evidence=[Evidence("time", PASSED, numbers=numbers)])
+
+
+def profiled(instructions, scalar=0):
+    """A run under callgrind that leaves a profile in which one instruction runs so often."""
+
+    def answer(asked):
+        (asked.cache / "profile").write_text(f"ob=/x/program\n0x10 {scalar}\n")
+        return counted(instructions)
+
+    return answer
+
+
+def test_energy_is_modelled_from_counts_where_no_change_of_time_is_told(case, tools, box):
+    box.says["original", "run gcc"] = profiled(10**9, 10**8)
+    box.says["candidate", "run gcc"] = profiled(10**8)
+    box.says["original", "objdump"] = done(" 10:\tmulsd %xmm0,%xmm1\n")
+    box.says["candidate", "nm"] = done("U GOMP_parallel@GOMP_4.0\n")
+    model = EnergyModel()
+    counts = WorkCounts(1e9, 0, 2, 1, 1e8), WorkCounts(1e8, 0, 2, 1)
+    joules = [model.energy_j(c, model.runtime_s(c)) for c in counts]
+    untold = told(case, "a change of 5 % cannot be told", 0.2, 0.1, 2.0)
+    for one in (case, untold):
+        made = rungs_measure.energy(one)
+        assert made.numbers == {
+            "kind": "modelled", "basis": "counts", "energy_ratio": joules[1] / joules[0],
+            "energy_j": joules[1], "original_energy_j": joules[0]}  # fmt: skip
+        assert made.reason == (
+            "modelled from counts at n=700 of one thread: no change of time is told: "
+            f"{joules[1] / joules[0]:.3g} times the original's energy"
+        )
     tools.add("valgrind")
     lacks(lambda: rungs_measure.energy(case), toolchain.absent("valgrind"))
+    lacks(lambda: rungs_measure.energy(untold), toolchain.absent("valgrind"))
     lacks(lambda: rungs_measure.energy(of(case, "opencl")), case_on_device())
+
+
+@pytest.mark.parametrize(("change", "ratio", "ends", "taken"), [
+    ("faster", 0.5, (0.4, 0.6), (0.5, 0.4, 0.6)), ("slower", 2.0, (1.5, 3.0), (2.0, 1.5, 3.0)),
+    ("no significant change", 1.02, (1.01, 1.03), (1.0, 1.0, 1.03)),
+])  # fmt: skip
+def test_measured_time_and_cores_stand_in_modelled_energy(case, box, change, ratio, ends, taken):
+    box.says["original", "run gcc"] = box.says["candidate", "run gcc"] = profiled(10**9)
+    box.says["candidate", "nm"] = done("U GOMP_parallel@GOMP_4.0\n")
+    made = rungs_measure.energy(told(case, change, ratio, *ends))
+    model, counts = EnergyModel(), WorkCounts(1e9, 0, 2, 1)
+    before_s = model.runtime_s(counts)
+    before = model.energy_j(counts, before_s)
+    after = [model.energy_j(counts, before_s * x, 2) / before for x in taken]
+    assert [made.numbers[k] for k in ("energy_ratio", "low", "high")] == pytest.approx(after)
+    assert made.numbers["basis"] == "counts and time"
+    assert made.reason.startswith("modelled from counts at n=700 and the measured time: ")
+
+
+def test_where_only_time_is_known_energy_is_time_by_power(case, box, tools):
+    box.says["candidate", "nm"] = done("U GOMP_parallel@GOMP_4.0\n")
+    box.says["original", "run gcc"] = profiled(10**9)
+    box.says["candidate", "run gcc"] = done("", "", 132)
+    made = rungs_measure.energy(told(case, "faster", 0.5, 0.4, 0.6))
+    power = EnergyModel().power_w(2) / EnergyModel().power_w(1)
+    assert made.numbers["energy_ratio"] == pytest.approx(0.5 * power)
+    assert made.numbers["original_energy_j"] == pytest.approx(2.0 * EnergyModel().power_w(1))
+    assert made.reason == (
+        "modelled as time by power: under callgrind the program ended by signal 4 (SIGILL): "
+        f"{0.5 * power:.3g} times the original's energy [{0.4 * power:.3g}, {0.6 * power:.3g}]"
+    )
+    lacks(lambda: rungs_measure.energy(case),
+          "under callgrind the program ended by signal 4 (SIGILL)")  # fmt: skip
+
+
+def test_a_profile_that_is_no_plain_file_counts_no_operations(case, box):
+    def linked(asked):
+        (asked.cache / "profile").symlink_to("/proc/self/environ")
+        return counted(7)
+
+    made = case.reference.bench.build(case.candidate, toolchain.GCC)
+    box.says["candidate", "run gcc"] = linked
+    kept = set(Path(case.bench.folder).iterdir())
+    counts = count_flops(case.bench, made, SMALL.given, SMALL.limits())
+    assert (counts, set(Path(case.bench.folder).iterdir())) == (WorkCounts(7, 0, 2, 1), kept)
 
 
 class Meter:

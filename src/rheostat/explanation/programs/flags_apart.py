@@ -154,9 +154,19 @@ def apart_section(rows: Sequence[Row], best: Row | None, objective: str) -> Sect
     lines += [(f"loops shared by {r['proposer']}", r) for r in rows if r["proposer"] in COMPILERS]
     grid = Grid(HEADS, tuple(
         (what, r["variant"], r["proposer"], said_of(r), ratio(r, "runtime_s"),
-         ratio(r, "energy_j"), r["figures"].get("energy_kind", "")) for what, r in lines
+         ratio(r, "energy_j"), kind_of_energy(r)) for what, r in lines
     ))  # fmt: skip
     return Section("flags and rewriting", (_words(rows, best, objective),) if best else (), grid)
+
+
+def kind_of_energy(row: Row) -> str:
+    """What a variant's energy is: measured, or modelled from what.
+
+    >>> kind_of_energy({"figures": {"energy_kind": "modelled", "energy_basis": "time"}})
+    'modelled from time'
+    """
+    kind, basis = (row["figures"].get(f"energy_{x}", "") for x in ("kind", "basis"))
+    return f"{kind} from {basis}" if basis else str(kind)
 
 
 def said_of(row: Row) -> str:

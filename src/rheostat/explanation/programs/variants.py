@@ -14,6 +14,7 @@ from rheostat.core.report import Chart, Grid, Report, Section
 from rheostat.explanation.programs.flags_apart import (
     apart_facts,
     apart_section,
+    kind_of_energy,
     ratio,
     said_of,
 )
@@ -79,7 +80,7 @@ def variant_grid(rows: Sequence[Row], chosen: str = "") -> Grid:
     lines = tuple(
         (
             r["variant"], r["proposer"], r["change"], _built_with(r, "cc"), said_of(r),
-            *(ratio(r, o) for o in RATIOS[:2]), r["figures"]["energy_kind"], ratio(r, RATIOS[2]),
+            *(ratio(r, o) for o in RATIOS[:2]), kind_of_energy(r), ratio(r, RATIOS[2]),
             int(r["diff_lines"]), "yes" if front else "",
         )
         for r, front in zip(rows, on_front(rows), strict=True)
@@ -200,7 +201,7 @@ def _best_words(best: Row) -> str:
         said = f" ({figures['time_change']})" if interval else ""
         parts.append(f"{time:.3g} of the original's time{interval}{said}")
     if math.isfinite(energy):
-        parts.append(f"{energy:.3g} of its energy ({best['figures']['energy_kind']})")
+        parts.append(f"{energy:.3g} of its energy ({kind_of_energy(best)})")
     return ", ".join(parts) + "."
 
 

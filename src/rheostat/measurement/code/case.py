@@ -45,6 +45,7 @@ SAYS_WHY = re.compile(r"(?i)error|illegal|assert|terminate called|out of memory|
 PARALLEL = ("openmp", "target")
 FOR_DEVICES = ("cuda", "opencl")
 STARTS_THREADS = re.compile(r"pthread_create|thrd_create|std::thread::_M_start_thread|tbb::.*")
+SHARES_LOOPS = re.compile(r"GOMP_parallel.*|__kmpc_fork_call")
 HOST_S, HOST_EXTRA_S = 0.05, 30.0
 """CUDA on the host: CPU seconds of the original on inputs that are run, and what is added to its
 limits."""
@@ -113,6 +114,11 @@ class Case:
     reference: Reference
     options: RungOptions = field(default_factory=RungOptions)
     seed: int = 0
+    evidence: list[Evidence] = field(default_factory=list)
+
+    def known(self, rung: str) -> dict[str, Any]:
+        """Figures of a rung below; none where it was not run."""
+        return next((dict(e.numbers) for e in self.evidence if e.rung == rung), {})
 
     @property
     def bench(self) -> Workbench:
@@ -194,6 +200,12 @@ class Case:
         """Whether the candidate starts threads by itself, as std::thread does."""
         names = self.bench.imports(self.built) if self.built.ok else None
         return any(STARTS_THREADS.fullmatch(n) for n in names or ())
+
+    def cores(self, built: Built) -> int:
+        """How many a build uses when it is timed: as many as threads, if it starts any."""
+        names = self.bench.imports(built) or ()
+        shares = any(p.fullmatch(n) for n in names for p in (STARTS_THREADS, SHARES_LOOPS))
+        return self.options.timing_threads if shares else 1
 
     @property
     def drawn_threads(self) -> int:

@@ -93,8 +93,8 @@ class Verifier:
         reference = self.reference
         if set(rungs) - {"parse"}:
             reference.expected  # noqa: B018 - the original's mistakes are told first
-        case = Case(candidate, reference, self.options, reference.seed)
         evidence: list[Evidence] = []
+        case = Case(candidate, reference, self.options, reference.seed, evidence)
         for name, rung in LADDER.items():
             if name not in rungs:
                 evidence.append(Evidence(name, SKIPPED, "not asked for"))

@@ -32,7 +32,7 @@ from rheostat.measurement.code.diagnostics import compiler_findings, not_on_host
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.program_inputs import ProgramInput, powers_of_two
 from rheostat.measurement.code.toolchain import compiler_absent, family_of
-from rheostat.measurement.code.work_counts import WorkCounts, count_work
+from rheostat.measurement.code.work_counts import WorkCounts, count_flops, count_work
 from rheostat.measurement.code.workbench import Built, Workbench, roomy
 
 INPUTS = 4
@@ -111,7 +111,7 @@ class Reference:
     notes: list[str] = field(default_factory=list)
     one_way: tuple[OneWay, OneWay, Counter[int]] | None = None
     _times: dict[str, bool] = field(default_factory=dict)
-    _counted: dict[tuple[str, str], WorkCounts | str] = field(default_factory=dict)
+    _counted: dict[tuple[str, str, bool], WorkCounts | str] = field(default_factory=dict)
 
     @cached_property
     def built(self) -> Built:
@@ -277,12 +277,12 @@ class Reference:
             apart.append(spread(run.stdout, e.output) if run.ok else 0.0)
         return min(SPREAD_FACTOR * float(np.nanmax(apart)), MOST_SPREAD)
 
-    def counts(self, built: Built, expected: Expected) -> WorkCounts | str:
+    def counts(self, built: Built, expected: Expected, *, flops: bool = False) -> WorkCounts | str:
         """Work of a build on an input, counted once; text says why there are no counts."""
-        key = (built.folder.name, expected.given.words)
+        key = (built.folder.name, expected.given.words, flops)
         if key not in self._counted:
-            limits = expected.limits()
-            self._counted[key] = count_work(self.bench, built, expected.given, limits)
+            count = count_flops if flops else count_work
+            self._counted[key] = count(self.bench, built, expected.given, expected.limits())
         return self._counted[key]
 
     def _admitted(self, count: int, part: tuple[float, float], stream: int) -> tuple[Expected, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -14,6 +15,7 @@ from rheostat.measurement.code.modelled_energy import EnergyModel
 from rheostat.measurement.code.paired_times import (
     FASTER,
     LEAST_PAIRS,
+    SAME,
     UNTOLD,
     PairedTimes,
     in_turns,
@@ -43,10 +45,6 @@ QUICK_S = 0.05
 METERED_S = 2.0
 """Meters need a window; runs are repeated for at least so long."""
 MOST_RUNS = 50
-
-OF_ONE_THREAD = (
-    "one thread's instructions, a wide one as a narrow one: on more threads energy is time by power"
-)
 
 
 def work(case: Case) -> Evidence:
@@ -189,17 +187,71 @@ def energy(case: Case) -> Evidence:
         evidence = _metered(case)
         if evidence is not None:
             return evidence
-    case.need(absent("valgrind"))
-    expected = _counted_input(case)
+    return _modelled(case)
+
+
+def _modelled(case: Case) -> Evidence:
+    """Energy by counts of one thread and the measured time, or by what of both is known."""
+    expected, timed = _counted_input(case), _told(case)
+    built = case.reference.built, case.built
+    cores = [case.cores(b) if timed else 1 for b in built]
+    counts = [_operations(case, b, expected) for b in built]
+    if lacking := [c for c in counts if isinstance(c, str)]:
+        case.need("" if timed else lacking[0])
+        return _energy(case, "time", f"as time by power: {lacking[0]}", _by_time(case, cores))
+    before, after = (c for c in counts if isinstance(c, WorkCounts))
+    joules = _by_counts(before, after, timed, cores)
+    how = "and the measured time" if timed else "of one thread: no change of time is told"
+    basis = "counts and time" if timed else "counts"
+    return _energy(case, basis, f"from counts at {expected.given.words} {how}", joules)
+
+
+def _by_time(case: Case, cores: Sequence[int]) -> list[float]:
+    """Joules of the original and of the candidate, then those at both ends of its interval."""
+    power_w = [EnergyModel().power_w(c) for c in cores]
+    seconds = case.known("time")["original_runtime_s"]
+    return [power_w[0] * seconds, *(power_w[1] * seconds * r for r in _told(case))]
+
+
+def _by_counts(
+    before: WorkCounts, after: WorkCounts, timed: Sequence[float], cores: Sequence[int]
+) -> list[float]:
+    """The same on the input that is counted; a time that is not told is that of the counts."""
     model = EnergyModel()
-    theirs, ours = (
-        model.energy_j(_counts(case, b, expected)) for b in (case.built, case.reference.built)
-    )
-    numbers = {"kind": "modelled", "energy_ratio": theirs / ours, "energy_j": theirs,
-               "original_energy_j": ours}  # fmt: skip
-    said = (f"modelled from counts at {expected.given.words}: {theirs / ours:.3g} times the "
-            f"original's energy; {OF_ONE_THREAD}")  # fmt: skip
-    return case.passed("energy", said, **numbers)
+    first_s = model.runtime_s(before)
+    seconds = [first_s * r for r in timed] or [model.runtime_s(after)]
+    return [model.energy_j(before, first_s, cores[0]),
+            *(model.energy_j(after, s, cores[1]) for s in seconds)]  # fmt: skip
+
+
+def _energy(case: Case, basis: str, how: str, joules: Sequence[float]) -> Evidence:
+    """Evidence of modelled energy over the original's, with an interval if there is one."""
+    ratio, *rest = (j / joules[0] for j in joules[1:])
+    ends = dict(zip(("low", "high"), rest, strict=False))
+    interval = " [{low:.3g}, {high:.3g}]".format(**ends) if ends else ""
+    return case.passed(
+        "energy", f"modelled {how}: {ratio:.3g} times the original's energy{interval}",
+        kind="modelled", basis=basis, energy_ratio=ratio, **ends, energy_j=joules[1],
+        original_energy_j=joules[0],
+    )  # fmt: skip
+
+
+def _told(case: Case) -> tuple[float, ...]:
+    """Measured time over the original's with its interval; nothing where no change is told.
+
+    What is no significant change is none.
+    """
+    known = case.known("time")
+    change = known.get("change", UNTOLD)
+    if change == UNTOLD:
+        return ()
+    ratio = 1.0 if change == SAME else known["runtime_ratio"]
+    return ratio, min(ratio, known["low"]), max(ratio, known["high"])
+
+
+def _operations(case: Case, built: Built, expected: Expected) -> WorkCounts | str:
+    """Counts of a build with its floating-point operations; text says why there are none."""
+    return absent("valgrind") or case.reference.counts(built, expected, flops=True)
 
 
 def _metered(case: Case) -> Evidence | None:

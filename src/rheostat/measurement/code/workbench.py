@@ -118,11 +118,14 @@ class Workbench:
             nm = ["nm", "-D", "-C", "--undefined-only", built.binary]
             said = self.sandbox.run(nm, built.folder)
             names = {_plain(x.split(maxsplit=1)[1]) for x in said.stdout.splitlines() if x.strip()}
-            code = self.sandbox.run(["objdump", "-d", "--no-show-raw-insn", built.binary],
-                                    built.folder)  # fmt: skip
-            enters = {SYSTEM_CALL} if SYSCALL.search(code.stdout) else set()
+            enters = {SYSTEM_CALL} if SYSCALL.search(self.code(built)) else set()
             self.imported[key] = frozenset(names | enters) if names else None
         return self.imported[key]
+
+    def code(self, built: Built) -> str:
+        """The instructions of a build, as objdump shows them."""
+        command = ["objdump", "-d", "--no-show-raw-insn", built.binary]
+        return self.sandbox.run(command, built.folder).stdout
 
     def discard(self, kept: Collection[str]) -> None:
         """Remove all builds but those of programs with one of these texts."""

@@ -50,7 +50,8 @@ class SearchCost:
         """The cost up to now, of all calls."""
         cpu_s = self.before["cpu_s"] + _cpu_s() - self.cpu_s
         seconds = self.before["seconds"] + time.perf_counter() - self.began
-        joules = {"energy_j": cpu_s * _core_w(), "energy_kind": "modelled"}
+        cores = cpu_s / seconds if seconds > 0 else 0.0
+        joules = {"energy_j": seconds * EnergyModel().power_w(cores), "energy_kind": "modelled"}
         return {"seconds": seconds, "cpu_s": cpu_s, **joules}
 
     def kept(self) -> dict[str, Any]:
@@ -58,9 +59,3 @@ class SearchCost:
         total = self.total()
         replace_file(self.path, json.dumps({k: total[k] for k in ("seconds", "cpu_s")}))
         return total
-
-
-def _core_w() -> float:
-    """Power of a core that executes an instruction per cycle, by the model that judges variants."""
-    model = EnergyModel()
-    return model.static_w + model.clock_hz * model.instruction_j

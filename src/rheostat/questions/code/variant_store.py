@@ -157,7 +157,7 @@ def figures_of(facts: dict[str, Any]) -> dict[str, Any]:
     dict
         runtime_s, energy_j, memory_byte of the variant and original_...; runtime_ratio with its
         interval and energy_ratio, from the same runs in turns; NaN where not measured; energy_kind
-        is measured, modelled or "not measured".
+        is measured, modelled or "not measured", energy_basis what it is modelled from.
     """
     known = {
         r["rung"]: {k: v for k, v in r["numbers"].items() if v is not None} for r in facts["rungs"]
@@ -173,6 +173,7 @@ def figures_of(facts: dict[str, Any]) -> dict[str, Any]:
         "runtime_ratio_high": float(time.get("high", NOT_MEASURED)),
         "time_change": str(time.get("change", "not measured")),
         "energy_kind": numbers.get("kind", "not measured"),
+        "energy_basis": numbers.get("basis", ""),
     }
 
 
