@@ -192,7 +192,7 @@ def energy(case: Case) -> Evidence:
 
 def _modelled(case: Case) -> Evidence:
     """Energy by counts of one thread and the measured time, or by what of both is known."""
-    expected, timed = _counted_input(case), _told(case)
+    expected, timed = _counted_input(case), _time_ratio(case)
     built = case.reference.built, case.built
     cores = [case.cores(b) if timed else 1 for b in built]
     counts = [_operations(case, b, expected) for b in built]
@@ -210,7 +210,7 @@ def _by_time(case: Case, cores: Sequence[int]) -> list[float]:
     """Joules of the original and of the candidate, then those at both ends of its interval."""
     power_w = [EnergyModel().power_w(c) for c in cores]
     seconds = case.known("time")["original_runtime_s"]
-    return [power_w[0] * seconds, *(power_w[1] * seconds * r for r in _told(case))]
+    return [power_w[0] * seconds, *(power_w[1] * seconds * r for r in _time_ratio(case))]
 
 
 def _by_counts(
@@ -236,7 +236,7 @@ def _energy(case: Case, basis: str, how: str, joules: Sequence[float]) -> Eviden
     )  # fmt: skip
 
 
-def _told(case: Case) -> tuple[float, ...]:
+def _time_ratio(case: Case) -> tuple[float, ...]:
     """Measured time over the original's with its interval; nothing where no change is told.
 
     What is no significant change is none.
