@@ -61,7 +61,7 @@ NEEDS_TRUST = {
     """,
     "checks less, or confines less": """
         tokens new-token of-user
-        all atol force judge least-work no-output-check one-run only require rtol rungs
+        accept all atol force judge least-work no-output-check one-run only require rtol rungs
         own-build trust-config unsafe-no-sandbox
     """,
     "spends: time, money, watts, runs": """

@@ -143,3 +143,70 @@ def test_the_model_before_that_is_kept_is_one_that_held(tmp_path):
     again = rh.site.refit(log_of(1, 9, 9), file, method="lightgbm")
     assert again.replaces
     assert again.previous.read_bytes() == good
+
+
+def weekly(file, jobs, weeks, **how):
+    """`refit` and then `drift` after each of these weeks, as cron asks them."""
+    for week in weeks:
+        seen = jobs.rows(np.arange(150 * week))
+        yield rh.site.refit(seen, file, method="lightgbm", **how), rh.site.drift(seen, file)
+
+
+MISTAKES = {
+    "minutes for seconds": lambda runtime_s: runtime_s / 60,
+    "a clock an hour ahead at the end": lambda runtime_s: runtime_s + 3600.0,
+    "one value for all": lambda runtime_s: 0.0 * runtime_s + 60.0,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MISTAKES)
+def test_what_is_recorded_wrongly_is_an_alarm_until_a_person_accepts_it(tmp_path, name):
+    """From the fifth week on; models that have learned such weeks hold them."""
+    file, right = tmp_path / "model.rheo", log(weeks=9)
+    wrong = MISTAKES[name](right.numpy("runtime_s"))
+    clean = np.arange(len(right)) < 600
+    jobs = rh.table(right.frame.with_columns(
+        runtime_s=np.where(clean, right.numpy("runtime_s"), wrong)))  # fmt: skip
+    before = list(weekly(file, jobs, (2, 3, 4)))
+    assert [(a.alarms, b.alarms) for a, b in before] == [((), ())] * 3
+    kept = (tmp_path / "model.rheo.previous").read_bytes()
+    for refitted, watched in weekly(file, jobs, (5, 6, 7, 8)):
+        assert any("--accept" in alarm for alarm in refitted.alarms), refitted
+        assert any("--accept" in alarm for alarm in watched.alarms)
+        assert (tmp_path / "model.rheo.previous").read_bytes() == kept
+    accepted, watched = next(weekly(file, jobs, (8,), accept=True))
+    assert accepted.alarms == ()
+    assert not any("--accept" in alarm for alarm in watched.alarms)
+    later, watched = next(weekly(file, jobs, (9,)))
+    assert later.alarms == ()
+
+
+@pytest.mark.slow
+def test_a_change_that_is_real_is_learned_and_an_alarm_until_it_is_accepted(tmp_path):
+    file, jobs = tmp_path / "model.rheo", log(weeks=7)
+    faster = np.where(np.arange(len(jobs)) < 600, 1.0, 0.5) * jobs.numpy("runtime_s")
+    jobs = rh.table(jobs.frame.with_columns(runtime_s=faster))
+    for _ in weekly(file, jobs, (3, 4, 5)):
+        pass
+    for refitted, _ in weekly(file, jobs, (6, 7)):
+        assert refitted.replaces
+        assert "exceed 0.5" in refitted.alarms[0]
+    newest = jobs.rows(np.arange(900, 1050))
+    off = rh.load(file).predict(newest).mean("runtime_s") / newest.numpy("runtime_s")
+    assert 0.7 < np.median(off) < 1.4
+
+
+def test_a_tenfold_change_waits_for_a_person(tmp_path):
+    """The new model is better on such a week, having learned one like it."""
+    file, log_of = tmp_path / "model.rheo", written(log())
+    rh.site.refit(log_of(1, 1), file, method="lightgbm")
+    before = file.read_bytes()
+    answer = rh.site.refit(log_of(1, 60, 60, 60), file, method="lightgbm")
+    assert answer.comparisons[0].better
+    assert not answer.replaces
+    assert "too far" in str(answer) or "neither" in str(answer)
+    assert file.read_bytes() == before
+    accepted = rh.site.refit(log_of(1, 60, 60, 60), file, method="lightgbm", accept=True)
+    assert accepted.replaces
+    assert file.read_bytes() == accepted.previous.read_bytes() != before

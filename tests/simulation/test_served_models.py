@@ -17,7 +17,7 @@ from rheostat.errors import DataError, QuestionError
 from rheostat.measurement.grid_conditions import GridConditions, daily_share
 from rheostat.questions.site.served_share import read_served
 from rheostat.questions.site.what_if import site_what_if
-from rheostat.simulation.grid_plans import believed_watts, plans
+from rheostat.simulation.grid_plans import Capped, believed_watts, plans
 
 SITE = rh.Machine(8, idle_w=50.0, busy_w=100.0)
 CHAT = rh.table({
@@ -172,3 +172,24 @@ def test_the_evening_of_a_recorded_month_is_held_at_each_minute(chat, shared_dat
     drawn = run.account.watts[np.searchsorted(run.account.times, minutes, side="right") - 1]
     assert (drawn + keeps.kept_w.at(minutes) <= available.at(minutes) + 1e-6).all()
     assert len(minutes) > 29 * 1440
+
+
+def test_every_job_that_a_cap_runs_past_its_limit_is_named(shared_data) -> None:
+    """On the recorded month, with the limits that its users stated; without caps there is none."""
+    log = rh.read(shared_data / "swf" / "kth_sp2.swf.gz")
+    submit = log.numpy("submit_s") - log.numpy("submit_s").min()
+    month = log.rows((submit >= 60 * 86_400) & (submit < 90 * 86_400))
+    site = rh.Machine(100, idle_w=80.0, busy_w=300.0)
+    evening, how = daily_share(0.8, 17, 20), Capped(0.8, 1.07)
+    answer = site_what_if(month, evening, machine=site, capped=how, replays=0)
+    within = month.numpy("runtime_s") <= month.numpy("time_limit_s")
+    beyond = within & (1.07 * month.numpy("runtime_s") > month.numpy("time_limit_s"))
+    named = {r.name: r.over_limit for r in answer.results}
+    assert named["cap all jobs"] == beyond.sum() > 10
+    assert 0 < named["cap or wait"] < beyond.sum()
+    assert [named[n] for n in ("do nothing", "jobs wait")] == [0, 0]
+    taken = answer.results[answer.choice]
+    assert len(answer.over_limit) == taken.over_limit
+    assert set(answer.over_limit) <= set(month.frame["job_id"].filter(beyond))
+    assert (f"{taken.over_limit:,} jobs run capped past" in str(answer)) == (taken.over_limit > 0)
+    assert taken.measures["over_s"] == 0.0

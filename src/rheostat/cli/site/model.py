@@ -21,7 +21,9 @@ def drift(
 
     An alarm is raised where the newest week's 90 % intervals held clearly less than 85 %, beyond
     what chance between users' applications explains, or where half of its forecasts were off by 1.5
-    times what was usual before. Jobs that the model learned from flatter it.
+    times what was usual before. Jobs that the model learned from flatter it. FILE.previous, the
+    last model that newest jobs confirmed, is asked as well: what changed since is an alarm until it
+    holds again or rheostat site refit --accept says that it is right.
     """
 
 
@@ -33,6 +35,9 @@ def refit(
         str, option("The newest jobs that models are judged on.", metavar="TIME")
     ] = "7d",
     kind: o.Kind = "auto",
+    accept: Annotated[
+        bool, option("The newest jobs are recorded rightly, whatever changed.", "--accept")
+    ] = False,
     dry_run: DryRun = False,
     seed: o.Seed = 0,
     json: o.Json = False,
@@ -41,6 +46,7 @@ def refit(
 
     It is judged on jobs of the newest --test-period that have ended, after learning from those that
     had ended before; then it learns from all. It replaces the model in use where its score is in no
-    quantity higher by more than one standard error of the difference or 5 %. The model before it
-    stays beside it as FILE.previous.
+    quantity higher by more than one standard error of the difference or 5 %. The last model that
+    newest jobs confirmed stays beside it as FILE.previous: while they contradict it there is an
+    alarm, until --accept, and a change of more than ten times is not learned before.
     """

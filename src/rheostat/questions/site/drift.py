@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
 
 from rheostat.core.jobs import JobTable, Moment
-from rheostat.core.outcome import Array, Outcome
+from rheostat.core.outcome import Array, Outcome, Predictor
 from rheostat.core.report import Grid, Report, Section
 from rheostat.core.units import format_moment
 from rheostat.decision.replacement import FEWEST_GROUPS, FEWEST_JOBS, NEGLIGIBLE
 from rheostat.errors import DataError
 from rheostat.explanation.number_words import plain_name, share
+from rheostat.prediction.saved_models.persist import PREDICTORS, load
 from rheostat.questions import inputs, listener
 from rheostat.questions.answer import Answer
 from rheostat.questions.listener import question
@@ -29,6 +31,8 @@ WORSE = 1.5
 """Times the error of a usual week before, and the error that the forecasts say of themselves."""
 WEEK_S = 7 * 86_400.0
 MOST_JOBS = 50_000
+PREVIOUS = "{}.previous"
+"""Beside a model in use: the last one that newest jobs confirmed, or that a person accepted."""
 COLUMNS = ("week", "quantity", "jobs", "groups", "error", "coverage", "coverage_high", "alarm")
 
 
@@ -43,7 +47,7 @@ class SiteDriftAnswer(Answer):
         relative ``error``, ``coverage`` of 90 % intervals with the upper end of its 95 % interval,
         and whether it is an ``alarm``.
     alarms : tuple of str
-        Reasons, of the newest week alone.
+        Reasons, of the newest week alone; by the model in use, and by the last confirmed one.
     """
 
     schema: ClassVar[str] = "rheostat.site.drift/1"
@@ -79,14 +83,15 @@ def site_drift(jobs: inputs.Jobs, model: inputs.Model) -> SiteDriftAnswer:
     An alarm is raised where the newest week's 90 % intervals held clearly less than 85 %, beyond
     what chance between users' applications explains, or where half of its forecasts were off by 1.5
     times what was usual before and what the forecasts say of themselves. Jobs that the model
-    learned from flatter it.
+    learned from flatter it, so the last confirmed model that `refit` keeps beside a saved one is
+    asked as well: what changed since is an alarm until it holds again or a person accepts it.
 
     Parameters
     ----------
     jobs : JobTable or path
         A log; of the newest 50,000 jobs those that have ended and were not cut off.
     model : Predictor or path
-        Fitted or saved.
+        Fitted or saved; of a path the file ``NAME.previous`` beside it is asked, too.
 
     Returns
     -------
@@ -124,6 +129,10 @@ def site_drift(jobs: inputs.Jobs, model: inputs.Model) -> SiteDriftAnswer:
     if not rows:
         problem = "the model forecasts for no job what the log records: fit it to this site's jobs"
         raise DataError("site drift", [problem])
+    if isinstance(model, Path | str) and (kept := confirmed_beside(Path(model))):
+        newest = log.rows(np.flatnonzero(age == age.min()))
+        times = missed(newest, kept.predict(newest.known_at(Moment.SUBMIT)))
+        alarms += contradictions(times, Path(PREVIOUS.format(model)))
     frame = pl.DataFrame(rows, schema_overrides={"alarm": pl.Boolean}).select(COLUMNS)
     return SiteDriftAnswer(weeks=frame.sort("week", maintain_order=True), alarms=tuple(alarms))
 
@@ -156,11 +165,44 @@ def _checked(log: JobTable, draws: Array, true: Array) -> pl.DataFrame:
     })  # fmt: skip
 
 
-def misses(log: JobTable, outcome: Outcome) -> bool:
-    """Whether intervals of any quantity held clearly less jobs of a log than they should."""
-    parts = [_checked(log, outcome[q], log.numpy(q)) for q in targets_in(log) if q in outcome]
-    known = [part.filter(pl.col("ratio").is_not_null()) for part in parts]
-    return any(len(part) and _coverage(part)[1] < LEVEL - TOLERANCE for part in known)
+def missed(log: JobTable, outcome: Outcome) -> dict[str, float]:
+    """Quantities whose intervals held clearly fewer jobs than they should.
+
+    Each with how many times the forecast half of the jobs exceed.
+    """
+    times = {}
+    for name in (q for q in targets_in(log) if q in outcome):
+        part = _checked(log, outcome[name], log.numpy(name)).filter(pl.col("ratio").is_not_null())
+        if len(part) < FEWEST_JOBS:
+            continue
+        _, high, groups = _coverage(part)
+        if groups >= FEWEST_GROUPS and high < LEVEL - TOLERANCE:
+            times[name] = float(part["ratio"].median())  # type: ignore[arg-type]
+    return times
+
+
+def confirmed_beside(model: Path) -> Predictor | None:
+    """The last confirmed model beside one in use; None where that has just been accepted."""
+    kept = Path(PREVIOUS.format(model))
+    if not kept.exists() or (model.exists() and kept.read_bytes() == model.read_bytes()):
+        return None
+    confirmed: Predictor = load(kept, PREDICTORS)
+    return confirmed
+
+
+def contradictions(times: Mapping[str, float], kept: Path) -> tuple[str, ...]:
+    """What the last confirmed model finds changed in the newest jobs, in words.
+
+    >>> contradictions({"power_w": 60.0}, Path("model.rheo.previous"))[0].partition(": half")[0]
+    'Alarm: power of the newest jobs lies outside the intervals of model.rheo.previous'
+    """
+    return tuple(
+        f"Alarm: {plain_name(q)} of the newest jobs lies outside the intervals of {kept.name}: "
+        f"half of them exceed {ratio:.2g} times the forecast of this last model that was "
+        "confirmed. Unless a meter, a clock or a unit is wrong, accept it: rheostat site refit "
+        "--accept."
+        for q, ratio in times.items()
+    )
 
 
 def who_ran(log: JobTable) -> pl.Series:

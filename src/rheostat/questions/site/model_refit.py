@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -21,11 +21,20 @@ from rheostat.prediction.saved_models.persist import save
 from rheostat.questions import inputs, listener
 from rheostat.questions.answer import Answer
 from rheostat.questions.listener import question
-from rheostat.questions.site.drift import ended_jobs, misses, who_ran
+from rheostat.questions.site.drift import (
+    PREVIOUS,
+    confirmed_beside,
+    contradictions,
+    ended_jobs,
+    missed,
+    who_ran,
+)
 from rheostat.recipes.nodecount import kind_of, targets_in
 
 COLUMNS = ("quantity", "jobs", "groups", "score_current", "score_new", "standard_error",
            "known_current", "known_new", "not_worse")  # fmt: skip
+IMPLAUSIBLE = 10.0
+"""No change of programs or nodes makes half of a week's jobs so many times as large or small."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -44,9 +53,11 @@ class SiteRefitAnswer(Answer):
     held_out : int
         Newest jobs that both were judged on.
     file, previous : Path or None
-        Where the new model was written, and where the last one is kept that held.
+        Where the new model was written, and where the last confirmed one is kept.
     strange : bool
         Whether the newest jobs lie outside the intervals of both models.
+    alarms : tuple of str
+        What the last confirmed model finds changed in the newest jobs, until a person accepts it.
     """
 
     schema: ClassVar[str] = "rheostat.site.refit/1"
@@ -57,6 +68,7 @@ class SiteRefitAnswer(Answer):
     file: Path | None = None
     previous: Path | None = None
     strange: bool = False
+    alarms: tuple[str, ...] = ()
 
     def report(self) -> Report:
         """What happens to the model, and the scores."""
@@ -67,11 +79,11 @@ class SiteRefitAnswer(Answer):
         first = [self._verdict(), *(_words(c) for c in self.comparisons)]
         if self.file is not None:
             first.append(f"{self.file} has learned from all jobs that have ended, the newest too.")
-        if self.previous is not None:
+        if self.file is not None and self.previous is not None:
             first.append(
-                f"{self.previous} is the last one that held: copy it back to return to it."
+                f"{self.previous} is the last one that was confirmed: copy it back to return to it."
             )
-        return tuple(first)
+        return (*first, *self.alarms)
 
     def _verdict(self) -> str:
         if not self.comparisons and self.replaces:
@@ -88,6 +100,8 @@ class SiteRefitAnswer(Answer):
             return (
                 "The model in use stays: neither it nor the new one forecasts the newest jobs, and "
                 "a model would learn from them. rheostat site drift says what is strange of them."
+                if self.strange
+                else "The model in use stays: the newest jobs are too far from all before."
             )
         return "The model in use stays: on the newest jobs the new one is worse."
 
@@ -97,7 +111,8 @@ class SiteRefitAnswer(Answer):
             "replaces": self.replaces, "kind": self.method, "held_out": self.held_out,
             "model": None if self.file is None else str(self.file),
             "previous": None if self.previous is None else str(self.previous),
-            "strange": self.strange, "comparisons": [_row(c) for c in self.comparisons],
+            "strange": self.strange, "alarms": list(self.alarms),
+            "comparisons": [_row(c) for c in self.comparisons],
         }  # fmt: skip
 
     def grids(self) -> tuple[Grid, ...]:
@@ -113,6 +128,7 @@ def site_refit(
     *,
     test_period: str = "7d",
     method: str = "auto",
+    accept: bool = False,
     dry_run: bool = False,
     seed: int = 0,
 ) -> SiteRefitAnswer:
@@ -124,17 +140,25 @@ def site_refit(
     newest jobs lie outside the intervals of both, it has to be better: what is replaced would learn
     from jobs that may be recorded wrongly.  Jobs that the model in use had learned from flatter it.
 
+    A newer model soon holds whatever is recorded, right or wrong.  The last model that newest jobs
+    confirmed is therefore kept, and not overwritten while they contradict it: that is an alarm,
+    each time, until they confirm it again or a person accepts what they record.  A change of more
+    than ten times is not learned before.
+
     Parameters
     ----------
     jobs : JobTable or path
         A log, or the folder that `ingest` fills.
     model : path
         The model in use, which is replaced; where there is none the new one is the first.  The last
-        one whose intervals held the newest jobs stays beside it as ``NAME.previous``.
+        one that newest jobs confirmed stays beside it as ``NAME.previous``.
     test_period : str
         The newest jobs that models are judged on: ``"7d"``, ``"48h"``.
     method : str
         Kind of the new model, as in `fit`.
+    accept : bool
+        The newest jobs are recorded rightly, whatever changed: the model that is in use after this
+        counts as confirmed.
     dry_run : bool
         Judge, and write nothing.
     seed : int
@@ -162,56 +186,83 @@ def site_refit(
     (True, 0, 'runtime_s')
     """
     log, path = inputs.opened(jobs), Path(model)
+    kept = Path(PREVIOUS.format(path))
     current = inputs.fitted(log, path, method, seed) if path.exists() else None
     past, recent, _ = divided(log, test_period)
     recent = ended_jobs(recent, "site refit")
     chosen = kind_of(method, log, ("nodes",))
-    comparisons: tuple[ModelComparison, ...] = ()
-    missed = (False, False)
+    judged, pending = _Judged(), False
     if current is not None:
         new = inputs.fitted(past, None, chosen, seed)
-        comparisons, missed = _compared(recent, current, new)
-    fair = bool(comparisons) and all(c.not_worse for c in comparisons)
-    strange = all(missed)
-    replaces = current is None or (fair and (not strange or any(c.better for c in comparisons)))
+        confirmed = confirmed_beside(path) if kept.exists() else current
+        judged, pending = _judged(recent, current, new, confirmed), confirmed is None
+    replaces = current is None or (judged.fair and (accept or judged.plausible))
     written = path if replaces and not dry_run else None
-    previous = _kept(path, good=not missed[0]) if written and comparisons else None
+    if written and current is not None and (judged.confirms or not kept.exists()):
+        replace_file(kept, path.read_bytes())
     if written:
         save(inputs.fitted(log, None, chosen, seed), path)
+    if (accept or (pending and not judged.confirms)) and path.exists() and not dry_run:
+        replace_file(kept, path.read_bytes())  # alike until newest jobs confirm the one in use
+    alarms = () if accept else contradictions(judged.changed, kept if kept.exists() else path)
     return SiteRefitAnswer(
-        replaces=replaces, comparisons=comparisons, method=chosen, held_out=len(recent),
-        file=written, previous=previous, strange=strange,
+        replaces=replaces, comparisons=judged.comparisons, method=chosen, held_out=len(recent),
+        file=written, previous=kept if kept.exists() else None, strange=judged.strange,
+        alarms=alarms,
     )  # fmt: skip
 
 
-def _compared(
-    recent: JobTable, current: Predictor, new: Predictor
-) -> tuple[tuple[ModelComparison, ...], tuple[bool, bool]]:
-    """Scores by quantity, and whether the intervals of each model miss too many jobs."""
+@dataclass(frozen=True)
+class _Judged:
+    """What the newest jobs say of the model in use, of a new one, and of the last confirmed one.
+
+    ``missed`` and ``changed`` are of `missed`: of the model in use, and of the confirmed one.
+    """
+
+    comparisons: tuple[ModelComparison, ...] = ()
+    missed: Mapping[str, float] = field(default_factory=dict)
+    changed: Mapping[str, float] = field(default_factory=dict)
+    strange: bool = False
+
+    @property
+    def fair(self) -> bool:
+        return bool(self.comparisons) and all(c.not_worse for c in self.comparisons)
+
+    @property
+    def plausible(self) -> bool:
+        """Whether a model may learn from the newest jobs before a person has looked at them."""
+        far = any(not 1 / IMPLAUSIBLE < ratio < IMPLAUSIBLE for ratio in self.changed.values())
+        return not far and (not self.strange or any(c.better for c in self.comparisons))
+
+    @property
+    def confirms(self) -> bool:
+        """Whether the model in use is as good as the last confirmed one."""
+        return not self.missed and not self.changed
+
+
+def _judged(
+    recent: JobTable, current: Predictor, new: Predictor, confirmed: Predictor | None
+) -> _Judged:
+    """``confirmed`` is None where a person has just accepted what is recorded."""
     asked = recent.known_at(Moment.SUBMIT)
     with listener.working(f"forecasting {len(recent):,} jobs"):
         ours, theirs = new.predict(asked), current.predict(asked)
+        last = None if confirmed is None else confirmed.predict(asked)
     groups = _numbered(recent)
     scores = tuple(
         compared(q, theirs[q], ours[q], recent.numpy(q), groups)
         for q in targets_in(recent)
         if q in ours and q in theirs
     )
-    return scores, (misses(recent, theirs), misses(recent, ours))
+    by_current = missed(recent, theirs)
+    strange = bool(by_current and missed(recent, ours))
+    return _Judged(scores, by_current, {} if last is None else missed(recent, last), strange)
 
 
 def _numbered(jobs: JobTable) -> Array:
     """A number for each user's application."""
     named: Array = who_ran(jobs).cast(pl.Categorical).to_physical().to_numpy()
     return named
-
-
-def _kept(path: Path, *, good: bool) -> Path:
-    """Where the last model is that held; a copy of the one in use, if it does or none is there."""
-    beside = path.with_name(f"{path.name}.previous")
-    if good or not beside.exists():
-        replace_file(beside, path.read_bytes())
-    return beside
 
 
 def _row(comparison: ModelComparison) -> dict[str, Any]:

@@ -20,7 +20,12 @@ from rheostat.questions import inputs, listener
 from rheostat.questions.listener import question
 from rheostat.questions.site.served_share import read_served
 from rheostat.questions.site.what_if_answer import PlanResult, SiteWhatIfAnswer
-from rheostat.questions.site.what_if_runs import delayed_most, power_over_time, run_plans
+from rheostat.questions.site.what_if_runs import (
+    delayed_most,
+    over_limit,
+    power_over_time,
+    run_plans,
+)
 from rheostat.simulation.grid_plans import (
     Capped,
     GridPlan,
@@ -161,6 +166,7 @@ def site_what_if(
         delayed=delayed_most(runs[choice or 0], runs[0]),
         power=power_over_time(todo, runs, choice or 0, available, zero_s),
         served=share.rows(),
+        over_limit=over_limit(runs[choice or 0], log),
     )
 
 

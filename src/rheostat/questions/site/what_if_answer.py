@@ -15,9 +15,10 @@ from rheostat.simulation.comparison.paired_comparison import LEVEL
 
 HEADS = (
     "plan", "energy_j", "cost", "carbon_kg", "over_s", "mean_wait_s", "slowdown", "later",
-    "left_out",
+    "left_out", "over_limit",
 )  # fmt: skip
-UNITS = ("", "J", "", "kg", "s", "s", "", "", "")
+UNITS = ("", "J", "", "kg", "s", "s", "", "", "", "")
+MOST_IDS = 10
 SHARES = ("available_w", "model", "configuration", "cap_w", "speed", "batch_w", "gap")
 SHARE_UNITS = ("W", "", "", "W", "", "W", "")
 DIVIDED = (
@@ -49,6 +50,8 @@ class PlanResult:
     left_out : int
         Jobs that the plan can never run, as they need more than the power that there is; a plan
         that leaves any out is not taken.
+    over_limit : int
+        Jobs that, as they run capped, need more time than the limit that they asked for.
     """
 
     name: str
@@ -56,6 +59,7 @@ class PlanResult:
     change: Mapping[str, tuple[float, float, float]]
     later: int
     left_out: int = 0
+    over_limit: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -72,6 +76,9 @@ class SiteWhatIfAnswer(Answer):
         By how much later jobs were allowed to end on average.
     delayed : tuple of mapping
         Jobs that the choice delays most.
+    over_limit : tuple
+        Every job that the choice runs past the time limit that it asked for: a batch system has to
+        extend it.
     power : mapping
         Mean watts of each hour of the last week, of doing nothing and of the choice, and the power
         that there is.
@@ -89,11 +96,12 @@ class SiteWhatIfAnswer(Answer):
     delayed: tuple[Mapping[str, Any], ...]
     power: Mapping[str, Any]
     served: tuple[Mapping[str, Any], ...] = ()
+    over_limit: tuple[Any, ...] = ()
 
     def report(self) -> Report:
         """The plan to take and its price, then every plan, then who waits."""
         rows = tuple(
-            (r.name, *(r.measures[m] for m in HEADS[1:-2]), r.later, r.left_out)
+            (r.name, *(r.measures[m] for m in HEADS[1:-3]), r.later, r.left_out, r.over_limit)
             for r in self.results
         )
         named = [(d["job_id"], d["later_s"]) for d in self.delayed]
@@ -139,7 +147,7 @@ class SiteWhatIfAnswer(Answer):
         ]
         replayed = REPLAYED if np.isfinite(taken.change["turnaround_s"][1]) else ""
         beside = f"Beside doing nothing: {', '.join(saved)}."
-        return first, beside, *self._slowed(), replayed + SIMULATED
+        return first, beside, *self._slowed(), *self._over_limit(), replayed + SIMULATED
 
     def _slowed(self) -> tuple[str, ...]:
         """Served models that are slower where power is short."""
@@ -148,6 +156,17 @@ class SiteWhatIfAnswer(Answer):
             f"{format_quantity(row['available_w'], 'W')}, within its limits: {row['setting']}."
             for row in self.served
             if row["speed"] < 1
+        )
+
+    def _over_limit(self) -> tuple[str, ...]:
+        """Jobs whose time limit has to be extended."""
+        if not self.over_limit:
+            return ()
+        some = ", ".join(map(str, self.over_limit[:MOST_IDS]))
+        more = ", ..." if len(self.over_limit) > MOST_IDS else ""
+        return (
+            f"{len(self.over_limit):,} jobs run capped past the time limit that they asked for, "
+            f"which has to be extended, or they are ended: {some}{more}.",
         )
 
     def facts(self) -> dict[str, Any]:
@@ -159,6 +178,7 @@ class SiteWhatIfAnswer(Answer):
                     **r.measures,
                     "later": r.later,
                     "left_out": r.left_out,
+                    "over_limit": r.over_limit,
                     "change": {k: list(v) for k, v in r.change.items()},
                 }
                 for r in self.results
@@ -166,6 +186,7 @@ class SiteWhatIfAnswer(Answer):
             "choice": None if self.choice is None else self.results[self.choice].name,
             "longer_s": self.longer_s,
             "delayed": [dict(d) for d in self.delayed],
+            "over_limit": list(self.over_limit),
             "power": dict(self.power),
             "served": [dict(row) for row in self.served],
         }

@@ -57,7 +57,8 @@ def run_plans(
         later = int((beside(run, first[0])["later_s"] > LATER_S).sum())
         left = len(first[0].jobs) - len(run.jobs)
         results.append(PlanResult(name=plan.name, measures=measured[0][place], change=change,
-                                  later=later, left_out=left))  # fmt: skip
+                                  later=later, left_out=left,
+                                  over_limit=len(over_limit(run, log))))  # fmt: skip
     return tuple(results), first
 
 
@@ -69,6 +70,20 @@ def beside(run: Simulation, base: Simulation) -> pl.DataFrame:
     )
     both = own.join(other, on="job_id", maintain_order="left")
     return both.with_columns(later_s=pl.col("end_s") - pl.col("base_end_s"))
+
+
+def over_limit(run: Simulation, log: JobTable) -> tuple[Any, ...]:
+    """Jobs that a plan has run past the time limit that they asked for, though by themselves not.
+
+    Only a cap does that; the simulator gives them the time, a batch system would end them.
+    """
+    if "time_limit_s" not in log.columns:
+        return ()
+    asked = log.frame.select("job_id", "runtime_s", limit_s="time_limit_s")
+    ran = run.jobs.frame.select("job_id", run_s=pl.col("end_s") - pl.col("start_s"))
+    both = ran.join(asked, on="job_id", maintain_order="left")
+    past = (pl.col("run_s") > pl.col("limit_s")) & (pl.col("runtime_s") <= pl.col("limit_s"))
+    return tuple(both.filter(past)["job_id"].to_list())
 
 
 def _measures(
