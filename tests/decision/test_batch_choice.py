@@ -65,7 +65,7 @@ def test_choices_of_all_jobs_are_those_of_each_alone(seed) -> None:
         score = {}
         there = [s for s in range(4) if np.isfinite(t[:, j, s]).all()]
         for s in there:
-            if np.sort(t[:, j, s])[2] <= 60.0:  # the median
+            if max(np.median(t[:, j, s]), t[:, j, s].mean()) <= 60.0:
                 score[s] = np.log(t[:, j, s].mean()) + 2 * np.log(e[:, j, s].mean())
         order = sorted(score, key=lambda s: score[s])
         status = ("abstained" if not there else "infeasible" if not order

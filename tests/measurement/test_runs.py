@@ -289,6 +289,18 @@ def test_energy_that_is_not_power_times_runtime_is_noted(csv):
     assert "energy_j is 60 times power_w x runtime_s in the median row" in str(jobs.notes)
 
 
+def test_a_row_whose_energy_cannot_be_its_power_times_its_runtime_has_neither(csv):
+    """One reading in watt-hours among kilowatt-hours made a mean of 12 MJ [0, 24], unsaid."""
+    jobs = read_runs(csv("cap_w,time_s,energy_kJ,power_W\n200,100,20,200\n200,101,20.2,200\n"
+                         "300,80,24,300\n300,80.5,24150,300\n"))  # fmt: skip
+    assert jobs.frame["energy_j"].to_list() == [20e3, 20.2e3, 24e3, None]
+    assert jobs.frame["power_w"].to_list() == [200.0, 200.0, 300.0, None]
+    said = next(n for n in jobs.notes if "one of them is wrong, both are out" in n.message)
+    assert (said.count, said.rows) == (1, (3,))
+    two = read_runs(csv("n,time_s,energy_J,power_W\n1,10,1e6,100\n2,10,1000,100\n"))
+    assert two.frame["energy_j"].to_list() == [None, 1000.0]
+
+
 def test_a_table_of_another_language_is_told_how_to_name_its_columns(csv):
     with pytest.raises(DataError, match=r"--column runtime_s=THEIRS.*in Python"):
         read_runs(csv("Csomópontok;Futásidő (min)\n1;60,5\n2;31,5\n"))

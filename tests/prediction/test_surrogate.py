@@ -193,3 +193,18 @@ def test_one_target_alone_is_learned_as_well_as_several(kind: str) -> None:
     assert out.names == ("runtime_s",)
     right = np.log(out.mean("runtime_s") / RECENT.numpy("runtime_s")[:100])
     assert np.nanmedian(np.abs(right)) < 1.0
+
+
+def test_an_application_never_seen_has_no_forecast_where_few_others_tell_how_unlike_they_are():
+    """Three codes that differ by a factor of two made a narrow interval for a fourth."""
+    rng = np.random.default_rng(3)
+    app, n = np.tile(["a", "b", "c"], 60), rng.choice([1, 2, 4], 180)
+    base = np.array([345.0, 517.0, 690.0])[np.arange(180) % 3]
+    runtime = 2 * base / n * rng.lognormal(0, 0.05, 180)
+    past = table({"app": app.tolist(), "nodes": n, "runtime_s": runtime, "power_w": 300.0 * n})
+    asked = table({"app": ["a", "new"], "nodes": [2, 2]})
+    out = Surrogate("forest").fit(past).predict(asked)
+    assert np.isfinite(out.mean("runtime_s")).tolist() == [True, False]
+    assert [(n.rows, n.count) for n in out.notes if "never seen" in n.message] == [((1,), 1)]
+    anyway = Surrogate("forest", min_support=0).fit(past).predict(asked)
+    assert np.isfinite(anyway.mean("runtime_s")).all()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -45,11 +47,21 @@ def test_a_share_held_counts_the_draws_that_are_there() -> None:
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=9), st.integers(1, 9),
        st.sampled_from([0.1, 0.25, 0.5, 0.75, 0.9]))  # fmt: skip
-def test_a_limit_holds_exactly_if_the_share_asked_for_does(draws, limit, share) -> None:
+def test_a_limit_holds_exactly_if_the_share_asked_for_and_the_mean_do(draws, limit, share) -> None:
     asked = front(("runtime_s",), runtime_s=np.array(draws, float)[:, None])
     rule = Deadline(limit, share)
     enough = sum(d <= limit for d in draws) >= share * len(draws) - 1e-9
+    enough &= share < 0.5 or np.mean(draws) <= limit * (1 + 1e-9)
     assert (rule.excess(asked)[0] <= 0) == enough
+
+
+def test_a_mean_over_the_limit_breaks_it_although_most_runs_hold() -> None:
+    asked = front(runtime_s=[[33.0, 30.0]] * 3 + [[50.0, 30.0]] * 2, energy_j=[[8.0, 12.0]])
+    assert Deadline(36).held(asked).tolist() == [0.6, 1.0]
+    assert asked.choose(Deadline(36)).index == 1  # 39.8 s, as printed, are no 36
+    assert asked.choose(Deadline(36, 0.4)).index == 0
+    middle = replace(asked, statistic="median")
+    assert middle.choose(Deadline(36)).index == 0  # 33 s are
 
 
 def test_a_limit_as_a_rule_takes_the_least_of_the_first_other_objective() -> None:

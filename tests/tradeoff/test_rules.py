@@ -94,6 +94,7 @@ def test_confidence_counts_draws():
         for limit in (4.9, 5.0, 9.0, 8.9):
             rule = Deadline(limit, confidence)
             enough = rule.held(front)[0] >= confidence - 1e-12
+            enough &= confidence < 0.5 or limit >= 5.5  # the mean, which is printed
             assert (rule.excess(front)[0] <= 0) == enough
 
 

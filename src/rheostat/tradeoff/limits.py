@@ -12,7 +12,9 @@ Notation
 n  alternatives    d  draws    q : (d, n) draws of the limited quantity    L  the limit
 rowwise = True says that a row's score or excess does not depend on the other rows, so that many
 jobs may be asked about in one table.
-excess = quantile_c(q) / L - 1, at most 0 exactly when a share c of the draws holds the limit
+m : (n,) what is printed of q, its mean say
+excess = max(quantile_c(q), m) / L - 1, at most 0 exactly when a share c of draws holds the limit
+and what is printed does, too; the quantile alone for c below 0.5, and of a ratio (`MaxSlowdown`)
 """
 
 from __future__ import annotations
@@ -65,7 +67,11 @@ class Limit:
 
     def excess(self, front: Front) -> Array:
         """Relative miss of each row, (n,): <= 0 where held, NaN where the model abstains."""
-        return _quantile(front.draws(self.quantity), self.confidence) / self.most - 1.0
+        least = _quantile(front.draws(self.quantity), self.confidence)
+        if self.confidence >= 0.5:  # less asks for a limit that the figure printed may well miss
+            printed = front.middle(self.quantity)
+            least = np.fmax(least, printed * (1 - 1e-12))  # a mean of equal draws is off by less
+        return np.asarray(least / self.most - 1.0)
 
     def held(self, front: Front) -> Array:
         """Share of draws that hold the limit, (n,): its probability under the model."""

@@ -33,6 +33,7 @@ from rheostat.measurement.runs.derived import (
     runtime_by_clock,
 )
 from rheostat.measurement.runs.ends import with_ends
+from rheostat.measurement.runs.energy_balance import energy_balance
 from rheostat.measurement.runs.guess import (
     NAMED,
     Guess,
@@ -56,7 +57,6 @@ from rheostat.measurement.runs.tool_tables import with_units
 QUANTITIES = ("runtime_s", "power_w", "energy_j")
 MEASURED = {*QUANTITIES, "span_s", "package_power_w", "dram_power_w"}
 ASKED = {"nodes", "gpus", "cores", "tasks", "time_limit_s"}
-FAR = 2.0
 COMMA = r"^\s*[-+]?\d+,\d"
 
 
@@ -138,6 +138,7 @@ def read_runs(
     described += [VOCABULARY["cores"]] if sized else []
     table, zeros = known_amounts(table)
     table, unfinished = with_ends(table)
+    table, unbalanced = energy_balance(table)
     if not MEASURED & set(table.columns) and not _are_requests(table):
         hint = (
             'map them: --map FILE.toml with [columns] and runtime_s = "THEIRS" (read, summary: '
@@ -149,23 +150,10 @@ def read_runs(
         )
     words += [
         *(*dated, *back, *derived, *timed, *summed, *sized, *zeros, *unfinished),
-        *_disagreement(table),
+        *unbalanced,
         *listed_twice(table),
     ]
     return as_jobs(table, [*described, *guessed], [*notes, *said, *words])
-
-
-def _disagreement(table: pl.DataFrame) -> list[Note]:
-    """A note where energy is not power times runtime: one of the units is likely another."""
-    if not set(QUANTITIES) <= set(table.columns):
-        return []
-    product = pl.col("power_w") * pl.col("runtime_s")
-    ratio = table.select(pl.col("energy_j") / pl.when(product > 0).then(product)).to_series()
-    middle = ratio.median()
-    if not isinstance(middle, float) or 1 / FAR < middle < FAR:
-        return []
-    said = f"energy_j is {middle:.3g} times power_w x runtime_s in the median row"
-    return [Note(f"{said}: is the unit of one of them another?")]
 
 
 def _are_requests(table: pl.DataFrame) -> bool:

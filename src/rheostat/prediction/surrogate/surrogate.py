@@ -179,17 +179,25 @@ class Surrogate:
         mu, x = self.stage_.predict(frame)
         new = self.regulars_.is_new(frame)
         draws = self.calibration_.draws(mu, x, self.support_.group(frame), new)
-        answered = support >= self.min_support
+        unknown = self._unknown(frame)
+        answered = (support >= self.min_support) & ~unknown
         scale = np.where(answered, 0.0, np.nan)[:, None] + self._log_nodes(frame)
         values = {t: np.exp(draws[i] + scale[:, i]) for i, t in enumerate(self.targets)}
         grade = np.where(answered, self.support_.grade(frame), 0)
-        return Outcome(values, support, _abstentions(~answered), grade)
+        return Outcome(values, support, _abstentions(~answered & ~unknown, unknown), grade)
 
     @blames_its_file
     def predict_log(self, jobs: JobTable) -> Array:
         """Point prediction of the log targets, (n, t), also outside the support."""
         frame = self._asked(jobs)
         return self.stage_.predict(frame)[0] + self._log_nodes(frame)
+
+    def _unknown(self, frame: pl.DataFrame) -> NDArray[np.bool_]:
+        """Rows of a group never seen where groups are too few to tell how unlike they are, (n,)."""
+        known = self.calibration_.new_group_marginals is not None or not self.support_.groups
+        if known or not self.min_support:
+            return np.zeros(frame.height, dtype=bool)
+        return self.support_.group(frame) < 0
 
     def _choose(self, jobs: JobTable) -> tuple[tuple[str, ...], tuple[Note, ...]]:
         """Features, and a note on those left out because they only follow the knob."""
@@ -359,8 +367,12 @@ def _times(a: Array | None, b: Array | None) -> Array | None:
     return a * b
 
 
-def _abstentions(rows: NDArray[np.bool_]) -> tuple[Note, ...]:
-    if not rows.any():
-        return ()
-    where = tuple(np.flatnonzero(rows)[:20].tolist())
-    return (Note("outside the support of the past runs: no prediction", where, int(rows.sum())),)
+def _abstentions(beyond: NDArray[np.bool_], unknown: NDArray[np.bool_]) -> tuple[Note, ...]:
+    """Notes on rows without an answer: beyond what ran, or of a group never seen."""
+    unlike = "of an application or user never seen, and too few others tell how unlike they are"
+    notes = []
+    for rows, said in ((beyond, "outside the support of the past runs"), (unknown, unlike)):
+        where = np.flatnonzero(rows)
+        if where.size:
+            notes.append(Note(f"{said}: no prediction", tuple(where[:20].tolist()), where.size))
+    return tuple(notes)

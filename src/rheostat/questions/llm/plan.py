@@ -39,7 +39,6 @@ from rheostat.questions.llm.serving_lengths import at_lengths
 from rheostat.questions.llm.serving_limits import (
     MEMORY,
     TTFT,
-    LimitAsPrinted,
     refuse_beyond_measured,
     with_limits,
 )
@@ -256,8 +255,7 @@ def _of_app(
 
 def _limits(law: ServingLaw, asked: Mapping[str, str | Limit]) -> list[Limit]:
     """Limits as asked; refused where one has a confidence and intervals do not hold."""
-    given = [parse_limit(quantity, text) for quantity, text in asked.items() if text]
-    limits: list[Limit] = [LimitAsPrinted(g.quantity, g.most, g.unit, g.confidence) for g in given]
+    limits = [parse_limit(quantity, text) for quantity, text in asked.items() if text]
     for limit in limits:
         refuse_unheld(law, limit.quantity, limit.confidence)
     return limits

@@ -11,7 +11,7 @@ memory = (bytes of all weights + B cache of a request of c tokens) / (G bytes of
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -28,26 +28,8 @@ from rheostat.prediction.serving_law.measured_range import REACH
 from rheostat.prediction.serving_law.parameter_draws import parameter_draws
 from rheostat.questions.llm.measured_first_tokens import measured_first_tokens, ratio_draws, words
 from rheostat.questions.llm.serving_model import AS_LLAMA, CacheSize
-from rheostat.tradeoff.limits import Limit
 
 TTFT, MEMORY = "ttft_s", "memory_share"
-
-
-@dataclass(frozen=True)
-class LimitAsPrinted(Limit):
-    """A limit that the mean, which is printed, holds as well as the stated share of draws.
-
-    >>> from rheostat import Outcome, table
-    >>> two = Front(table({"batch_cap": [8]}), Outcome({"itl_s": np.array([[0.02], [0.06]])}),
-    ...             ["itl_s"])
-    >>> Limit("itl_s", 0.03, "s").excess(two) <= 0, LimitAsPrinted("itl_s", 0.03, "s").excess(two)
-    (array([ True]), array([0.33333333]))
-    """
-
-    def excess(self, front: Front) -> Array:
-        """Relative miss of each row, (n,)."""
-        mean = front.mean(self.quantity) * (1 - 1e-12)  # a mean of equal draws is off by less
-        return np.fmax(super().excess(front), mean / self.most - 1.0)
 
 
 def with_limits(
