@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import polars as pl
 import pytest
 
 from rheostat import table
@@ -19,6 +20,7 @@ from rheostat.prediction.serving_law.measured_range import outside
 from rheostat.prediction.serving_law.products import ProductLaw, variables_of
 from rheostat.prediction.serving_law.sensitivity import Sensitivity, sensitivity
 from rheostat.prediction.serving_law.sharing import levels
+from rheostat.prediction.serving_law.unlike_repeats import unlike_repeats
 
 ONE = {"app": "m", "workload": "chat", "params": 4e10, "active_params": 5e9, "gpu_model": "H100",
        "gpus": 4, "batch_cap": 32}  # fmt: skip
@@ -281,3 +283,20 @@ def test_variables_of_products_are_per_thousand_tokens_and_billion_bytes():
     assert {k: v.item() for k, v in made.items()} == pytest.approx(
         {"T": 2, "P": 2, "B": 32, "W": 5, "H": 700 / 3350, "S": 0.5})  # fmt: skip
     assert variables_of(several(pp=[1]))["S"].tolist() == [1.0]
+
+
+def test_the_run_that_disagrees_with_its_repeats_is_named_with_what_tells_it():
+    """A throttled run was averaged in, and the note named neither it nor its column."""
+    caps, clocks = [64] * 3 + [128] * 3, [1980] * 3 + [910, 1980, 1980]
+    runs = pl.DataFrame(
+        {"gpu_model": "H100", "batch_cap": caps, "rep": [0, 1, 2] * 2, "clock": clocks}
+    )
+    energy = np.array([0.1, 0.11, 0.1, 0.174, 0.091, 0.092])
+    (note,) = unlike_repeats(runs, energy, ["gpu_model", "batch_cap"])
+    assert note.count == 3
+    assert (
+        "at gpu_model H100, batch_cap 128 one has 0.174 J where others have 0.091 to 0.092"
+        in note.message
+    )
+    assert "(clock 910 in that row alone)" in note.message
+    assert unlike_repeats(runs, np.full(6, 0.1), ["gpu_model", "batch_cap"]) == ()

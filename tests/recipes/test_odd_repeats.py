@@ -109,3 +109,12 @@ def test_first_runs_that_take_longer_at_most_settings_are_a_warm_up():
     assert warm_up(table({"nodes": nodes, "runtime_s": later, **clock}), ["nodes"]) == (3, 3, 4.0)
     two = table({"nodes": nodes[:6], "runtime_s": times[:6]})
     assert warm_up(two, ["nodes"]) is None
+
+
+def test_one_of_five_runs_that_is_half_longer_is_named_where_the_others_agree():
+    times = [20.0, 20.3, 30.1, 20.1, 20.2]
+    runs = table({"threads": [16] * 5, "runtime_s": times})
+    [(setting, odd, others)] = odd_repeats(runs, ["threads"])
+    assert (setting, odd, round(others, 2)) == ("threads 16", 30.1, 20.15)
+    noisy = table({"threads": [16] * 5, "runtime_s": [20.0, 26.0, 30.1, 22.0, 18.0]})
+    assert odd_repeats(noisy, ["threads"]) == []

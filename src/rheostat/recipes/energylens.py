@@ -28,6 +28,7 @@ from rheostat.prediction.features.model_columns import learnable
 from rheostat.prediction.serving_law import ServingLaw
 from rheostat.prediction.serving_law.configurations import Configurations
 from rheostat.prediction.serving_law.predictor import sampled
+from rheostat.prediction.serving_law.unlike_repeats import unlike_repeats
 from rheostat.tradeoff import all_settings
 from rheostat.tradeoff.decisive import most_decisive
 
@@ -40,8 +41,6 @@ SAME_WORK = ("workload", "prompt_tokens", "output_tokens")
 USABLE = 0.9
 """Share of a GPU's memory that weights and cache may take."""
 CANDIDATES, MOST_OFFERED = 1500, 10_000
-DISAGREE = 1.5
-"""Factor between repeats of a configuration from which something else must have changed."""
 
 
 def of_service(runs: JobTable, app: str, workload: str = "") -> JobTable:
@@ -138,13 +137,7 @@ def notes_on(runs: JobTable) -> tuple[Note, ...]:
     kept, values, notes = learnable(runs, OBJECTIVES)
     notes += sampled(len(kept))
     keys = [c for c in ("app", *knobs_in(kept), PRECISION, *SAME_WORK) if c in kept.columns]
-    energy = pl.Series("_energy", values[:, 1])
-    spread = pl.col("_energy").max().over(keys) / pl.col("_energy").min().over(keys)
-    odd = kept.frame.with_columns(energy).select(spread > DISAGREE).to_series().to_numpy()
-    if odd.any():
-        said = (f"runs of one configuration whose energies differ by a factor above {DISAGREE:g}: "
-                "all were learned from")  # fmt: skip
-        notes += (Note(said, (), int(odd.sum())),)
+    notes += unlike_repeats(kept.frame, values[:, 1], keys)
     return notes + word_levels(kept, keys, OBJECTIVES)
 
 

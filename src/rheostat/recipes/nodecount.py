@@ -36,6 +36,8 @@ OBJECTIVES = ("runtime_s", "energy_j")
 PAPER_OBJECTIVES = ("runtime_s", "power_w")
 TARGETS = ("runtime_s", "power_w")
 FEWEST_REPEATS, ODD, ALIKE = 3, 3.0, 1.5
+SLIGHT, SPREADS = 1.2, 5
+"""Where three others or more agree, a run is odd by a fifth and five times what they differ by."""
 FEWEST_FREE, CHANCE = 2, 0.01
 REPEAT = re.compile(
     r"(rep|repeat|repetition|run|trial|iter|iteration|sample|round|attempt)s?(_?(no|nr|id|index|number))?"
@@ -248,7 +250,8 @@ def odd_repeats(runs: JobTable, knobs: Sequence[str]) -> list[tuple[str, float, 
     """Runs unlike all others at their setting: (setting, seconds, seconds of the others).
 
     Of three runs or more, one that took three times as long as the others in the middle, or a
-    third, where those agree within a half: something else ran beside it, or it did not do the work.
+    third, where those agree within a half; of four or more, one that is a fifth off where the
+    others agree much better: something else ran beside it, or it did not do the work.
     Runs that are known not to have ended well count as such already.
 
     >>> from rheostat import table
@@ -270,7 +273,9 @@ def odd_repeats(runs: JobTable, knobs: Sequence[str]) -> list[tuple[str, float, 
         for odd, rest in ((times[-1], times[:-1]), (times[0], times[1:])):
             middle = float(np.median(rest))
             apart = max(odd / middle, middle / odd)
-            if apart > ODD and rest[-1] < ALIKE * rest[0]:
+            alike = rest[-1] / rest[0]
+            close = len(rest) >= FEWEST_REPEATS and apart > max(SLIGHT, alike**SPREADS)
+            if close or (apart > ODD and alike < ALIKE):
                 odd_runs.append((named, float(odd), middle))
     return odd_runs
 
