@@ -7,14 +7,15 @@ files and those of ``utilities`` in --folder, and is one search, `code search MA
 at PolyBench's SMALL sizes, arrays printed and compared.  Variants are tried until one is accepted
 that shares a loop of the kernel's own function, or --budget ends; a killed search goes on.
 
-The variant is then timed where a run takes long enough (LARGE, or `TIMED`; arrays are added up, as
-to print them takes ten times as long as most kernels), in turns with the original, and so are the
-programs that gcc (`-ftree-parallelize-loops`) and Polly share among as many threads with the same
-flags, as `code search` does where it times.  Handed out is by its rule: what is right there, too,
-and faster by more than noise, of two within noise a compiler's, else the original.  Where no loop
-is shared, the row names the dependences that stand against it.  The last
-line is the geometric mean of the time of the better of gcc and Polly over that of what is handed
-out.
+Only the kernel is then timed, between PolyBench's own marks, where it takes long enough (`TIMED`,
+else LARGE), in turns: the original, the variant, and the programs that gcc
+(`-ftree-parallelize-loops`) and Polly share among as many threads with the same flags.  Two clocks:
+the wall's, and CPU seconds of the busiest thread, which a loaded machine does not change; it leaves
+out waiting.  Arrays are added up instead of printed, and the sums compared.  Handed out is by the
+search's rule, by the second clock: what is right there, too, and faster by more than noise, of two
+within noise a compiler's, else the original.  Where no loop is shared, the row names the
+dependences that stand against it.  The last lines are the geometric mean of the time of the better
+of gcc and Polly over that of what is handed out, by each clock.
 """
 
 from __future__ import annotations
@@ -30,17 +31,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 import rheostat as rh
 from rheostat.errors import Infeasible, RheostatError
-from rheostat.measurement.code.case import RungOptions
-from rheostat.measurement.code.ladder import verifier
+from rheostat.measurement.code.compare_output import Tolerance, differences
 from rheostat.measurement.code.manifest import write_manifest
-from rheostat.measurement.code.paired_times import FASTER
+from rheostat.measurement.code.paired_times import FASTER, paired_times
 from rheostat.measurement.code.program import Program
-from rheostat.measurement.code.program_inputs import ProgramInputs
+from rheostat.measurement.code.program_inputs import ProgramInput, ProgramInputs
+from rheostat.measurement.code.sandbox import sandbox, workspace
+from rheostat.measurement.code.toolchain import CLANG, GCC, family_of
+from rheostat.measurement.code.workbench import Workbench
 from rheostat.tradeoff.variants.c_source import CSource
 from rheostat.tradeoff.variants.compilers import COMPILERS, shared_by_compilers
 from rheostat.tradeoff.variants.dependence import CONFLICT, dependence
@@ -48,16 +52,28 @@ from rheostat.tradeoff.variants.dependence import CONFLICT, dependence
 FLAGS = ("-O3", "-I.", "-DPOLYBENCH_DUMP_ARRAYS", "-DPOLYBENCH_USE_C99_PROTO",
          "-DPOLYBENCH_USE_RESTRICT", "-lm")  # fmt: skip
 TIMED = {
-    "adi": "-DTSTEPS=30 -DN=600", "cholesky": "-DN=1000", "fdtd-2d": "-DTMAX=100 -DNX=600 -DNY=800",
-    "floyd-warshall": "-DN=700", "heat-3d": "-DTSTEPS=50 -DN=120", "jacobi-1d":
-    "-DTSTEPS=500 -DN=400000", "jacobi-2d": "-DTSTEPS=100 -DN=1000", "lu": "-DN=1000",
-    "ludcmp": "-DN=1000", "nussinov": "-DN=800", "seidel-2d": "-DTSTEPS=40 -DN=1000",
+    "2mm": "-DNI=500 -DNJ=500 -DNK=500 -DNL=500", "3mm":
+    "-DNI=400 -DNJ=400 -DNK=400 -DNL=400 -DNM=400", "adi": "-DTSTEPS=10 -DN=400",
+    "cholesky": "-DN=800", "correlation": "-DM=500 -DN=500", "covariance": "-DM=500 -DN=500",
+    "deriche": "-DW=2000 -DH=1000", "doitgen": "-DNQ=100 -DNR=100 -DNP=120", "fdtd-2d":
+    "-DTMAX=100 -DNX=600 -DNY=600", "floyd-warshall": "-DN=500", "gemm":
+    "-DNI=700 -DNJ=700 -DNK=700", "gramschmidt": "-DM=500 -DN=400", "heat-3d":
+    "-DTSTEPS=40 -DN=100", "jacobi-1d": "-DTSTEPS=500 -DN=400000", "jacobi-2d":
+    "-DTSTEPS=100 -DN=800", "lu": "-DN=600", "ludcmp": "-DN=600", "nussinov": "-DN=500",
+    "seidel-2d": "-DTSTEPS=20 -DN=600", "symm": "-DM=500 -DN=500", "syr2k": "-DM=500 -DN=500",
+    "syrk": "-DM=600 -DN=600", "trmm": "-DM=500 -DN=600",
 }  # fmt: skip
-"""Sizes where LARGE takes more than a few seconds."""
-SUMMED = """/* Arrays are added up where they would be printed: that takes longer than kernels. */
+"""Sizes where LARGE takes more than half a second."""
+SUMMED = r"""/* Arrays are added up where they would be printed, and clocks are asked of threads. */
+#define _GNU_SOURCE
+#include <dirent.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
+#include <time.h>
+#define MOST 256
 static __attribute__((unused)) int summed(FILE *out, const char *format, ...) {
   static double sum;
   static long count;
@@ -66,12 +82,44 @@ static __attribute__((unused)) int summed(FILE *out, const char *format, ...) {
   if (*format == '%')
     sum += (1 + count++ % 7) * (format[1] == 'd' ? va_arg(values, int) : va_arg(values, double));
   else if (strstr(format, "==END"))
-    fprintf(out, "%.9g of %ld\\n", sum, count);
+    fprintf(out, "%.9g of %ld\n", sum, count);
   va_end(values);
   return 0;
 }
+static __attribute__((unused)) double seconds_of(clockid_t clock) {
+  struct timespec now;
+  return clock_gettime(clock, &now) ? 0 : now.tv_sec + 1e-9 * now.tv_nsec;
+}
+/* The first call keeps what each thread has used, the second prints the most since then. */
+static __attribute__((unused)) int since(struct timeval *unused) {
+  static double before[MOST], wall;
+  static long known[MOST], threads, calls;
+  double most = 0, now = seconds_of(CLOCK_MONOTONIC);
+  DIR *tasks = opendir("/proc/self/task");
+  for (struct dirent *one; (one = readdir(tasks));) {
+    long id = atol(one->d_name), k = 0;
+    if (!id) continue;
+    double used = seconds_of((clockid_t)((~(unsigned)id << 3) | 6));
+    while (k < threads && known[k] != id) k++;
+    if (!calls && k < MOST) {
+      known[threads] = id;
+      before[threads++] = used;
+      continue;
+    }
+    if (k < threads) used -= before[k];
+    if (used > most) most = used;
+  }
+  closedir(tasks);
+  if (calls++) printf("kernel %.6f %.6f\n", now - wall, most);
+  wall = seconds_of(CLOCK_MONOTONIC);
+  return 0 * (unused == 0);
+}
 #define fprintf summed
+#define gettimeofday(value, zone) since(value)
 """
+CLOCKS = ("wall", "busiest thread")
+KERNEL = re.compile(r"(?m)^kernel (\S+) (\S+)\n")
+LEAST = 0.03
 RUNGS = "parse,compile,calls,sanitizers,output,races,threads,work"
 
 
@@ -85,6 +133,7 @@ def main() -> None:
     args.add_argument("--threads", type=int, default=2)
     args.add_argument("--timed", action=argparse.BooleanOptionalAction, default=True,
                       help="time the variant and others' programs")  # fmt: skip
+    args.add_argument("--turns", type=int, default=7, help="timed runs of each program")
     args.add_argument("--json", action="store_true", help="one JSON document")
     given = args.parse_args()
     rows = []
@@ -132,44 +181,72 @@ def searched(name: str, program: Program, given: argparse.Namespace) -> dict[str
             "cpu_s": round(answer.cost["cpu_s"])}  # fmt: skip
     best = next((t for t in texts if shares_hot(t, name)), next(iter(texts), None))
     row["hot_loop_shared"] = best is not None and shares_hot(best, name)
-    return row | (timed(name, program, best, given.threads) if given.timed else {})
+    return row | (timed(name, program, best, given) if given.timed else {})
 
 
-def timed(name: str, program: Program, best: str | None, threads: int) -> dict[str, Any]:
+def timed(
+    name: str, program: Program, text: str | None, given: argparse.Namespace
+) -> dict[str, Any]:
     """Times of the variant and of gcc's and Polly's programs over the original's."""
     flags = _sized(TIMED.get(name, "-DLARGE_DATASET"))
+    own = ("-DPOLYBENCH_TIME", "-include", "summed.h")
     whole = replace(program, files={**program.files, "summed.h": SUMMED},
-                    flags=(*flags[:-1], "-include", "summed.h", flags[-1]))  # fmt: skip
-    every = {v.proposer: replace(whole, flags=v.flags)
-             for v in shared_by_compilers(whole, threads)}  # fmt: skip
-    if best is not None:
-        files = {**whole.files, f"{name}.c": best}
+                    flags=(*flags[:-1], *own, flags[-1]))  # fmt: skip
+    every = {"original": whole} | {
+        v.proposer: replace(whole, flags=v.flags) for v in shared_by_compilers(whole, given.threads)
+    }
+    if text is not None:
+        files = {**whole.files, f"{name}.c": text}
         every["search"] = replace(whole, files=files, language="openmp")
-    options = RungOptions(timing_threads=threads, most_pairs=14)
-    row: dict[str, Any] = {}
-    gains: dict[str, list[float]] = {}
-    with verifier(whole, seed=0, options=options) as one:
-        for key, other in every.items():
-            verdict = one.verify(other, rungs=("output", "time"))
-            numbers = verdict.rung("time").numbers
-            row[key] = [round(numbers[k], 3) for k in ("runtime_ratio", "low", "high")
-                        if k in numbers]  # fmt: skip
-            if verdict.accepted and numbers["change"] == FASTER:
-                gains[key] = row[key]
-            if key == "search":
-                row["change"] = numbers.get("change", verdict.rejected_by)
-    best = ""
-    for key, (ratio, _, high) in gains.items():
-        if not best or (ratio < gains[best][0] and high < gains[best][0]):
-            best = key
-    row["handed_out"] = best or "original"
-    return row | {"over_compilers": over_compilers(row)}
+    runs = in_turns(every, given)
+    row: dict[str, Any] = {"kernel_s": statistics.median(w for w, _ in runs["original"])}
+    gain = []
+    for key in (k for k in (*COMPILERS, "search") if k in runs):
+        for clock, said in enumerate(CLOCKS):
+            pairs = [[run[clock] for run in runs[k]] for k in ("original", key)]
+            times = paired_times(*map(np.array, pairs), minimum_effect=LEAST)
+            ends = (times.ratio, times.low, times.high)
+            row.setdefault(key, {})[said] = [round(x, 3) for x in ends]
+        if times.change == FASTER:
+            gain.append((key, times))
+    best, least = "original", None
+    for key, times in gain:
+        if least is None or (times.ratio < least.ratio and times.high < least.ratio):
+            best, least = key, times
+    row["handed_out"] = best
+    return row | {f"over_compilers ({c})": over_compilers(row, c) for c in CLOCKS}
 
 
-def over_compilers(row: Mapping[str, Any]) -> float:
+def in_turns(
+    every: Mapping[str, Program], given: argparse.Namespace
+) -> dict[str, list[tuple[float, ...]]]:
+    """Seconds of each program's kernel by both clocks; a program whose sums differ is left out."""
+    runs: dict[str, list[tuple[float, ...]]] = {}
+    with workspace() as folder:
+        bench = Workbench(sandbox(), folder, reads_stderr=True)
+        built = {k: bench.build(p, CLANG if family_of(p.flags) == "clang" else GCC)
+                 for k, p in every.items()}  # fmt: skip
+        expected = ""
+        for _ in range(given.turns):
+            for key in list(built):
+                run = bench.run(built[key], ProgramInput(), threads=given.threads)
+                said = KERNEL.search(run.stdout)
+                output = KERNEL.sub("", run.stdout)
+                expected = expected or output
+                if not said or differences(output, expected, Tolerance(relative=1e-6)):
+                    print(f"{key}: left out: {run.ending}: {output[:200]}", file=sys.stderr)
+                    del built[key]
+                    runs.pop(key, None)
+                    continue
+                runs.setdefault(key, []).append((float(said[1]), float(said[2])))
+            built = dict(reversed(built.items()))
+    return runs
+
+
+def over_compilers(row: Mapping[str, Any], clock: str) -> float:
     """Time of the better of the compilers' programs over that of what is handed out."""
-    theirs = [row[c][0] for c in COMPILERS if row.get(c)]
-    ours = row[row["handed_out"]][0] if row["handed_out"] != "original" else 1.0
+    theirs = [row[c][clock][0] for c in COMPILERS if row.get(c)]
+    ours = row[row["handed_out"]][clock][0] if row["handed_out"] != "original" else 1.0
     return round(min(theirs, default=math.nan) / ours, 3)
 
 
@@ -200,7 +277,7 @@ def show(rows: list[dict[str, Any]]) -> None:
     )
     for r in rows:
         table.add_row(r["kernel"], "shared" if r.get("hot_loop_shared") else "not",
-                      _interval(r, "search"), *(_interval(r, c) for c in COMPILERS),
+                      *(_interval(r, c) for c in ("search", *COMPILERS)),
                       r.get("handed_out", ""),
                       re.sub(r"\s+", " ", "; ".join(r["against"]))[:90])  # fmt: skip
     Console().print(table)
@@ -208,13 +285,16 @@ def show(rows: list[dict[str, Any]]) -> None:
     print(f"{shared} of {len(rows)} with a hot loop shared; "
           f"{sum(r.get('handed_out', 'original') != 'original' for r in rows)} handed out "
           "that are faster than the original")  # fmt: skip
-    if means := [m for r in rows if math.isfinite(m := r.get("over_compilers", math.nan))]:
-        print(f"Over the better of gcc and Polly: {statistics.geometric_mean(means):.2f} times "
-              f"as fast, geometric mean of {len(means)}")  # fmt: skip
+    for clock in CLOCKS:
+        means = [r.get(f"over_compilers ({clock})", math.nan) for r in rows]
+        if means := [m for m in means if math.isfinite(m)]:
+            print(f"Over the better of gcc and Polly, {clock}: "
+                  f"{statistics.geometric_mean(means):.2f} times as fast, geometric mean of "
+                  f"{len(means)}")  # fmt: skip
 
 
 def _interval(row: Mapping[str, Any], key: str) -> str:
-    values = row.get(key)
+    values = row.get(key, {}).get(CLOCKS[1])
     return "{:.2f} [{:.2f}, {:.2f}]".format(*values) if values else ""
 
 

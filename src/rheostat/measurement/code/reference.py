@@ -186,7 +186,7 @@ class Reference:
         few = SandboxLimits(wall_s=SPARE_S + SLOWER * longest.wall_s,
                             cpu_s=SPARE_S + SLOWER * longest.cpu_s)  # fmt: skip
         given = nothing if self.original.inputs.ranges else nothing.elsewhere(self._called)
-        _, expected = self._try(given, few)
+        _, expected = self._try(given, few, least=1 if self.starts_dearly else 2)
         return () if expected is None else (expected,)
 
     @cached_property
@@ -300,7 +300,8 @@ class Reference:
                 given = given.elsewhere(self._called)
             if any(given.values == e.given.values for e in good) and inputs.ranges:
                 continue
-            reason, expected = self._try(given)
+            once = bool(good) and self.starts_dearly
+            reason, expected = self._try(given, least=1 if once else 2)
             why = why or reason
             if expected is not None:
                 good.append(expected)

@@ -20,6 +20,7 @@ from rheostat.measurement.code.reference import MEMORY_MB, Expected
 from rheostat.measurement.code.simd_updates import lanes_update
 from rheostat.measurement.code.task_memory import TASKS, UNKNOWN, with_task_memory
 from rheostat.measurement.code.toolchain import LANES, RACES
+from rheostat.measurement.code.unordered_sums import unordered_sums
 from rheostat.measurement.code.verdict import Evidence, Finding
 from rheostat.measurement.code.workbench import Built, roomy
 
@@ -35,6 +36,7 @@ MANY = 17
 """Threads, more than memory that a candidate divides by their numbers may have parts."""
 LUCK = "ThreadSanitizer saw them in a lucky order, so that no race is not shown"
 BY_COMPILER = "whether lanes then lose updates hangs on the compiler"
+BY_TEXT = "ThreadSanitizer does not see how threads put their parts together"
 UNKNOWN_REDUCTION = "ThreadSanitizer does not know reductions of tasks, which may be right"
 UNKNOWN_DOACROSS = "Archer does not know iterations that wait for others, which may be right"
 TASK_RUNS = 3
@@ -109,6 +111,9 @@ def _by_threads(case: Case) -> tuple[Evidence | None, str]:
     findings = findings or last_first(case, spread)
     if findings:
         return case.failed("races", findings), how
+    unordered = unordered_sums(case.candidate)
+    if unordered and not unordered_sums(case.original):
+        return case.not_shown("races", unordered, BY_TEXT), how
     if not (case.is_parallel and excludes(case.candidate)):
         return None, how
     findings = without_common_lock(case, spread, runs)

@@ -53,7 +53,8 @@ CALLS = {
     r"sched_getcpu|getcpu|omp_get_(?:num_places|place_\w+|partition_\w+)",
     "looks where code and memory lie": r"mmap(?:64)?|mremap|s?brk|mincore|dl_iterate_phdr|dladdr1?|"
     r"backtrace\w*|_r_debug|pthread_getattr_np",
-    "asks what machine this is": r"gethostname|uname|sysinfo|getpid|getppid|getuid|getlogin",
+    "asks what machine this is": r"gethost(?:name|id)|getdomainname|uname|sysinfo|"
+    r"getp?pid|gettid|getsid|getpgrp|gete?[ug]id|getlogin(?:_r)?|gnu_get_libc_\w+|confstr",
 }
 """Functions of the system by what a candidate would use them for."""
 

@@ -43,7 +43,7 @@ def lanes_update(program: Program) -> list[Finding]:
 def _updates(text: str) -> Iterator[tuple[int, str]]:
     plain = COMMENT.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text)
     for m in SIMD.finditer(plain):
-        loop = plain[m.end() : _statement_end(plain, m.end())]
+        loop = plain[m.end() : statement_end(plain, m.end())]
         if "atomic" in loop:
             continue
         names = {u["name"] or u["other"] for u in UPDATE.finditer(loop)}
@@ -58,7 +58,7 @@ def _declares(loop: str, name: str) -> bool:
     return bool(re.search(declared, loop) or re.match(rf"\s*for\s*\(\s*{name}\b", loop))
 
 
-def _statement_end(text: str, at: int) -> int:
+def statement_end(text: str, at: int) -> int:
     """Where the statement that begins here ends: at a semicolon or brace outside of brackets."""
     depth = 0
     for k in range(at, len(text)):
