@@ -6,8 +6,8 @@ requests of one length.  The learned part's own numbers are many, so that it is 
 without each fold of groups.  Its share of the answer has a prior, mean a fifth, since the law knows
 units and limits; a half where the lengths of requests are stated, since the tables that the law's
 spreads are of state none.  What both said of the groups left out makes it larger or smaller, by the
-density of what was measured there, groups counting alike.  The deviations are then multiplied until 90 %
-intervals hold nine of ten groups.
+density of what was measured there, groups counting alike.  The deviations are then multiplied until
+90 % intervals hold nine of ten groups.
 
 Notation
 --------
