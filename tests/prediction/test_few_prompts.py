@@ -68,7 +68,8 @@ def test_scores_are_the_same_either_way(monkeypatch):
     np.testing.assert_allclose(fitted().score_prompts(prompts), few, rtol=0, atol=1e-12)
     nodes, roots = fitted().stack_.trees_.nodes_, fitted().stack_.trees_.roots_
     x = np.random.default_rng(1).normal(0, 3, (50, 200))
-    walked = [boosted_trees._walked(row, roots, nodes) for row in x]
+    paths = boosted_trees.Paths.of(nodes, roots)
+    walked = [paths.walked(row) for row in x]
     assert tree_code.walked(x, roots, nodes).tolist() == walked
 
 

@@ -18,10 +18,13 @@ from rheostat.prediction.serving_law import ServingLaw
 from rheostat.prediction.serving_law.configurations import Configurations
 from rheostat.prediction.serving_law.law import MEDIAN, NAMES, SPREAD, in_units, step
 from rheostat.prediction.serving_law.part_weights import (
+    EVEN,
     FEWEST,
+    LAW_FIRST,
     PRIOR_WIDTH,
     LeftOut,
     groups_of,
+    prior_of,
     weighed,
 )
 from rheostat.prediction.serving_law.printed_placement import PrintedPlacement
@@ -119,6 +122,12 @@ def test_where_the_law_has_no_term_the_learned_part_answers_and_intervals_hold()
     assert 0.8 < np.mean(np.abs(mean - truth) < 1.645 * np.sqrt(np.diag(spread))) <= 1.0
 
 
+@pytest.mark.parametrize(("stated", "prior"), [(0, LAW_FIRST), (20, LAW_FIRST), (30, EVEN)])
+def test_the_learned_part_has_a_half_before_where_most_lengths_are_stated(stated, prior):
+    lengths = {"prompt_tokens": 100.0, "output_tokens": 100.0}
+    assert prior_of(of(*[lengths] * stated, *[{}] * (40 - stated))) == prior
+
+
 def test_where_runs_scatter_less_than_the_prior_expects_intervals_are_shorter():
     law = ServingLaw().fit(many())
     assert law.evidence_.groups >= FEWEST
@@ -134,6 +143,9 @@ def test_shares_and_widths_follow_from_what_was_left_out():
     assert weighed(LeftOut(wrong, one), LeftOut(right, one), groups).share[0] > 0.8
     alike = weighed(LeftOut(right, one), LeftOut(right, one), groups).share[0]
     assert alike == pytest.approx(0.2, abs=0.001)  # nothing was said: the prior's mean
+    even = weighed(LeftOut(right, one), LeftOut(right, one), groups, EVEN).share[0]
+    assert even == pytest.approx(0.5, abs=0.001)
+    assert weighed(LeftOut(right, one), LeftOut(wrong, one), groups, EVEN).share[0] < 0.3
     opposed = LeftOut(-right, one)  # errors that cancel: half of each is best
     assert 0.25 < weighed(LeftOut(right, one), opposed, groups).share[0] < 0.5
     twice = np.repeat(groups, 2)  # rows of one group say no more than one

@@ -7,7 +7,9 @@ library to be read.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,22 +94,61 @@ class BoostedTrees:
 
     def predict(self, x: Array) -> Array:
         """Of each row, (n,)."""
-        if x.shape[1] <= self.nodes_[:, 0].max(initial=LEAF):
+        paths = _paths_of(self)
+        if x.shape[1] <= paths.last_feature:
             raise ModelFileError("its trees ask about columns that are not there")
         if len(x) <= FEW:
-            return self.start_ + np.array([_walked(row, self.roots_, self.nodes_) for row in x])
+            return self.start_ + np.array([paths.walked(row) for row in x])
         from rheostat.prediction.answer_length.tree_code import walked
 
         sums: Array = walked(np.ascontiguousarray(x, dtype=float), self.roots_, self.nodes_)
         return self.start_ + sums
 
 
-def _walked(row: Array, roots: NDArray[np.int64], nodes: NDArray[np.float32]) -> float:
-    """As `tree_code.walked`, of one row: every node says where it leads, then all trees go down."""
-    feature, own = nodes[:, 0].astype(np.int64), np.arange(len(nodes))
-    side = np.where(row[feature] <= nodes[:, 1], nodes[:, 2], nodes[:, 3])
-    leads = np.where(feature < 0, own, side.astype(np.int64))
-    at, before = leads[roots], roots
-    while (at != before).any():
-        at, before = leads[at], at
-    return float(np.cumsum(nodes[at, 1], dtype=float)[-1])  # one after the other, as they are there
+@dataclass(frozen=True)
+class Paths:
+    """Nodes as columns, as single rows are walked by: each says where it leads, all go down."""
+
+    nodes: NDArray[np.float32]
+    roots: NDArray[np.int64]
+    inner: NDArray[np.int64]
+    feature: NDArray[np.int64]
+    threshold: Array
+    left: NDArray[np.int64]
+    right: NDArray[np.int64]
+    value: Array
+    depth: int
+    last_feature: int
+
+    @staticmethod
+    def of(nodes: NDArray[np.float32], roots: NDArray[np.int64]) -> Paths:
+        """Of trees as `BoostedTrees` has them."""
+        feature, value = nodes[:, 0].astype(np.int64), nodes[:, 1].astype(float)
+        inner = np.flatnonzero(feature >= 0)
+        left, right = (nodes[:, k].astype(np.int64) for k in (2, 3))
+        depth, level = 0, roots[feature[roots] >= 0]
+        while len(level):
+            depth, below = depth + 1, np.concatenate([left[level], right[level]])
+            level = below[feature[below] >= 0]
+        return Paths(nodes, roots, inner, feature[inner], value[inner], left[inner], right[inner],
+                     value, depth, int(feature.max(initial=LEAF)))  # fmt: skip
+
+    def walked(self, row: Array) -> float:
+        """As `tree_code.walked`, of one row."""
+        leads = np.arange(len(self.value))
+        leads[self.inner] = np.where(row[self.feature] <= self.threshold, self.left, self.right)
+        at = self.roots
+        for _ in range(self.depth):
+            at = leads[at]
+        return float(np.cumsum(self.value[at])[-1])  # one after the other, as they are there
+
+
+def _paths_of(trees: BoostedTrees) -> Paths:
+    """Made once, and beside the model, whose file they would only lengthen."""
+    paths = PATHS.get(trees)
+    if paths is None or paths.nodes is not trees.nodes_:
+        paths = PATHS[trees] = Paths.of(trees.nodes_, trees.roots_)
+    return paths
+
+
+PATHS: WeakKeyDictionary[BoostedTrees, Paths] = WeakKeyDictionary()

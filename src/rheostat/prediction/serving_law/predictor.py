@@ -37,6 +37,7 @@ from rheostat.prediction.serving_law.part_weights import (
     PartWeights,
     folds_of,
     groups_of,
+    prior_of,
     unweighed,
     weighed,
 )
@@ -214,7 +215,7 @@ class ServingLaw:
             for part, own in zip(self.learned_, logs.T, strict=True)
         ]
         learned = LeftOut(*np.swapaxes(parts, 0, 1))
-        self.evidence_ = weighed(self.left_out(groups), learned, groups)
+        self.evidence_ = weighed(self.left_out(groups), learned, groups, prior_of(self.seen_))
 
     def left_out(self, groups: np.ndarray) -> LeftOut:
         """The law's errors in groups of rows that it was not fitted to, on the tangent at all."""
