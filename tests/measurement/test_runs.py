@@ -380,7 +380,26 @@ def test_numbers_by_thousands_are_told_what_to_do(csv):
     with pytest.raises(DataError, match="expected a number without separators of thousands"):
         read_runs(csv('app,nodes,runtime_s,energy_j\na,1,24390,"39,024"\n'))
     with pytest.raises(DataError, match="'24,154' in runtime_s is no time; write numbers without"):
-        read_runs(csv('app,nodes,runtime_s,power_w\na,1,"24,154",900\na,32,928,9000\n'))
+        read_runs(csv('app,nodes,runtime_s,power_w\na,1,"24,154",900\na,32,1928,9000\n'))
+
+
+@pytest.mark.parametrize(
+    ("cells", "seconds"),
+    [
+        (('"24,154"', "928"), [24154.0, 928.0]),  # whole numbers below a thousand have no comma
+        (('"24,154"', "928.5"), [24154.0, 928.5]),  # a point is the decimal sign
+    ],
+)
+def test_thousands_that_can_be_nothing_else_are_read(csv, cells, seconds):
+    big, small = cells
+    jobs = read_runs(csv(f"app,nodes,runtime_s,power_w\na,1,{big},900\na,32,{small},9000\n"))
+    assert jobs.frame["runtime_s"].to_list() == seconds
+    assert "separators of thousands left out: runtime_s" in str(jobs.notes)
+
+
+def test_a_comma_that_may_be_a_decimal_is_not_taken_for_thousands(csv):
+    with pytest.raises(DataError, match="write numbers without"):
+        read_runs(csv('app,nodes,runtime_s,power_w\na,1,"1,154",900\na,32,"2,928",9000\n'))
 
 
 def test_a_zone_tells_run_times_over_a_change_of_the_clock(tmp_path):

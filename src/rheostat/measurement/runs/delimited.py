@@ -89,9 +89,11 @@ def read_delimited(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFr
     if broken:
         notes.append(note_rows("a cell with a line break: is a quote open before it?", broken))
     cells = {name: [body[i][k] for i in good] for k, name in enumerate(names)}
-    notes += _ungrouped(cells)
+    notes += _ungrouped(cells, delimiter)
     if delimiter != ",":
         notes += _with_points(cells)
+    else:
+        notes += _unclear(cells)
     frame, said = typed_frame(cells, good)
     return frame, [*notes, *said]
 
@@ -211,10 +213,11 @@ def _cells(line: str) -> int:
     return apart + 1 if apart else len(line.split())
 
 
-def _ungrouped(cells: dict[str, list[str]]) -> list[Note]:
+def _ungrouped(cells: dict[str, list[str]], delimiter: str = ";") -> list[Note]:
     """Numbers as 17'237 or 17 237 are written whole, in place, where a column holds only numbers.
 
-    So are 12,300.0 and 4,305,000, and then 6,300 in the same file.
+    So are 12,300.0 and 4,305,000, and then 6,300 in the same file; in one with decimal points; or
+    where commas stand between cells and numbers below a thousand have none.
 
     >>> cells = {"s": ["17'237", "980.5"], "app": ["a 100", "b"]}
     >>> [note.message for note in _ungrouped(cells)], cells["s"]
@@ -230,12 +233,39 @@ def _ungrouped(cells: dict[str, list[str]]) -> list[Note]:
             cells[name] = [re.sub(r"['\u2019 \u00a0\u202f]", "", c) for c in column]
             grouped.append(name)
     english = {n: [c for c in map(str.strip, column) if "," in c] for n, column in cells.items()}
-    if any(any(map(ENGLISH.fullmatch, written)) for written in english.values()):
-        for name, written in english.items():
-            if written and all(ENGLISH.fullmatch(c) or THOUSANDS.fullmatch(c) for c in written):
+    known = any(any(map(ENGLISH.fullmatch, written)) for written in english.values())
+    known = known or any(map(_has_points, cells.values()))
+    for name, written in english.items():
+        if written and all(ENGLISH.fullmatch(c) or THOUSANDS.fullmatch(c) for c in written):
+            if known or (delimiter == "," and _small_without(cells[name])):
                 cells[name] = [c.replace(",", "") for c in cells[name]]
                 grouped.append(name)
     return [Note(f"separators of thousands left out: {', '.join(grouped)}")] if grouped else []
+
+
+def _has_points(column: Sequence[str]) -> bool:
+    """Whether all cells are numbers, some with a decimal point that is none of thousands."""
+    written = [c for c in map(str.strip, column) if c.lower() not in EMPTY]
+    points = [c for c in written if "." in c and not THOUSANDS.fullmatch(c.replace(".", ","))]
+    return bool(points) and all(is_number(c) for c in written)
+
+
+def _small_without(column: Sequence[str]) -> bool:
+    """Whether there are cells without a comma, all of them numbers below a thousand."""
+    plain = [c for c in map(str.strip, column) if "," not in c and c.lower() not in EMPTY]
+    return bool(plain) and all(is_number(c) and abs(float(c)) < 1000 for c in plain)
+
+
+def _unclear(cells: Mapping[str, Sequence[str]]) -> list[Note]:
+    """A note on columns of numbers with commas that may be either, left as text."""
+    notes = []
+    for name, column in cells.items():
+        written = [c for c in map(str.strip, column) if c.lower() not in EMPTY]
+        commas = [c for c in written if "," in c]
+        if commas and all(THOUSANDS.fullmatch(c) or is_number(c) for c in written):
+            said = f"left as text, {commas[0]} may be a decimal or thousands"
+            notes.append(Note(f"{said}: {name}"))
+    return notes
 
 
 def _with_points(cells: dict[str, list[str]]) -> list[Note]:
