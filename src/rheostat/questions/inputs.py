@@ -19,6 +19,7 @@ from rheostat.decision.trials.found_trial import with_found_trial
 from rheostat.decision.trials.trial_size import with_trial as joined
 from rheostat.errors import DataError
 from rheostat.measurement.read import guess_format, read
+from rheostat.measurement.runs.header_units import split_unit
 from rheostat.measurement.tables import read_table
 from rheostat.prediction.features.unused_columns import unused_columns
 from rheostat.prediction.saved_models.persist import PREDICTORS
@@ -43,6 +44,8 @@ POWERED = re.compile(r"energy|power|joule|watt|_j$|_w$")
 RATE = re.compile(r"per_s(ec|econd)?$|/ ?s(ec|econd)?$|flops?$|throughput|mlups|rate$|speed$|fom")
 TIMED = re.compile(r"time|elapsed|duration|latency|_(s|ms|us|secs?|seconds|mins?|minutes)$|"
                    rf"{RATE.pattern}")  # fmt: skip
+TOKENS = re.compile(r"tok(en)?s?([_/ ]|$)|ttft|tpot|itl|_tps")
+"""Times and speeds of a token or of the first one are none of a run."""
 UNUSED = (
     "not used, though it goes with the run time: {}, which counts as known at the end; if it is "
     "known at submission: {} (fit, front, decide), or [known] of --map"
@@ -291,17 +294,20 @@ def _missing(measured: Sequence[str]) -> str:
 
 def _perhaps(jobs: JobTable, measured: Sequence[str]) -> list[str]:
     """Columns whose names speak of what is missing, as they would be named."""
-    missing = ("runtime_s", TIMED) if measured else ("energy_j", POWERED)
-    missing = ("energy_j", POWERED) if "runtime_s" in measured else missing
-    names = [their_name(jobs, c) for c in jobs.columns if missing[1].search(c.lower())
-             and c not in VOCABULARY]  # fmt: skip
+    ours, pattern = ("runtime_s", TIMED) if measured else ("energy_j", POWERED)
+    ours, pattern = ("energy_j", POWERED) if "runtime_s" in measured else (ours, pattern)
+    own = [c for c in jobs.columns if c not in VOCABULARY and not TOKENS.search(c.lower())]
+    names = [their_name(jobs, c) for c in own if pattern.search(c.lower())]
     if not names:
         return []
-    rate = missing[0] == "runtime_s" and RATE.search(names[0].lower())
+    rate = ours == "runtime_s" and RATE.search(names[0].lower())
     source = f'{{from = "{names[0]}", inverse = true}}' if rate else f'"{names[0]}"'
-    said = f"--map FILE.toml with [columns] and {missing[0]} = {source}"
-    every = ", ".join(f'"{name}"' for name in names)
-    parts = missing[0] == "energy_j" and len(names) > 1  # of processors and memory, say
+    if ours == "energy_j" and split_unit(names[0])[1] == "_w":
+        ours = "power_w"
+    alike = [n for n in names if split_unit(n)[1] == split_unit(names[0])[1]]
+    every = ", ".join(f'"{name}"' for name in alike)
+    parts = ours != "runtime_s" and len(alike) > 1  # of processors and memory, say
+    said = f"--map FILE.toml with [columns] and {ours} = {source}"
     return [f"is it {' or '.join(names)}? name it: {said}" + f" (or [{every}]: their sum)" * parts]
 
 

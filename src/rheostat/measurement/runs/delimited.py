@@ -236,10 +236,11 @@ def _ungrouped(cells: dict[str, list[str]], delimiter: str = ";") -> list[Note]:
     known = any(any(map(ENGLISH.fullmatch, written)) for written in english.values())
     known = known or any(map(_has_points, cells.values()))
     for name, written in english.items():
-        if written and all(ENGLISH.fullmatch(c) or THOUSANDS.fullmatch(c) for c in written):
-            if known or (delimiter == "," and _small_without(cells[name])):
-                cells[name] = [c.replace(",", "") for c in cells[name]]
-                grouped.append(name)
+        whole = all(ENGLISH.fullmatch(c) or THOUSANDS.fullmatch(c) for c in written)
+        sure = known or (delimiter == "," and _small_without(cells[name]))
+        if written and whole and sure:
+            cells[name] = [c.replace(",", "") for c in cells[name]]
+            grouped.append(name)
     return [Note(f"separators of thousands left out: {', '.join(grouped)}")] if grouped else []
 
 

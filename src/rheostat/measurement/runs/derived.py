@@ -12,6 +12,8 @@ from rheostat.measurement.runs.guess import guess_name
 
 PER_NODE = re.compile(r"ppn|(cores?|cpus?|proc(essor)?s|ranks|tasks)_?per_?(node|host)")
 """How many processors of each node a job asked for."""
+READINGS = {"begin": "end", "start": "end", "before": "after", "initial": "final"}
+"""Words of a meter's readings: energies that are none of a run."""
 MEASURED = ("runtime_s", "power_w", "energy_j")
 APART, SAME = 1.2, 0.05
 """A run time that differs by this factor from start to end, in the median row, is another time;
@@ -31,6 +33,36 @@ def runtime_between(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
     length = (pl.col("end_s") - pl.col("start_s")).cast(pl.Float64)
     forward = pl.when(length >= 0).then(length)
     return table.with_columns(runtime_s=forward), [Note("runtime_s is end_s less start_s")]
+
+
+def energy_between(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
+    """The table with ``energy_j`` where a meter was read before and after each run.
+
+    >>> runs = pl.DataFrame({"meter_begin_j": [900.0, 70.0], "meter_end_j": [960.0, 20.0]})
+    >>> with_energy, notes = energy_between(runs)
+    >>> with_energy["energy_j"].to_list(), notes[0].message
+    ([60.0, None], 'energy_j is meter_end_j less meter_begin_j')
+    """
+    if {"energy_j", "power_w", "power_per_node_w"} & set(table.columns):
+        return table, []
+    joules = [c for c in table.columns if c.endswith("_j") and table[c].dtype.is_numeric()]
+    pairs = [(a, b) for a in joules for b in joules if _after(a) == b]
+    if len(pairs) != 1:
+        return table, []
+    before, after = pairs[0]
+    spent = (pl.col(after) - pl.col(before)).cast(pl.Float64)
+    said = f"energy_j is {after} less {before}"
+    return table.with_columns(energy_j=pl.when(spent > 0).then(spent)), [Note(said)]
+
+
+def _after(column: str) -> str:
+    """The name of the second reading, given that of the first; "" where it is none."""
+    words = column.split("_")
+    at = next((i for i, w in enumerate(words) if w.lower() in READINGS), None)
+    if at is None:
+        return ""
+    then = READINGS[words[at].lower()]
+    return "_".join([*words[:at], then.title() if words[at].istitle() else then, *words[at + 1 :]])
 
 
 def runtime_by_clock(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:

@@ -58,7 +58,8 @@ NAMES: tuple[tuple[str, str], ...] = (
     ("time_limit_s", r"(time|wall)_?limit|(wall_?(time|clock)|time|run_?time)"
                      r"_(req(uest(ed)?)?|limit)|resource_list_walltime"
                      r"|(req(uest(ed)?)?|max|estimated)_(wall_?(time|clock)|time|run_?time)"),
-    ("state", r"(stat|state|status|job_state|job_status|zustand|[eé]tat|estado|stato|toestand)"),
+    ("state", r"(stat|((final|end|completion|job|run)_)?(state|status|outcome)"
+              r"|zustand|[eé]tat|estado|stato|toestand)"),
     ("exit_code", r"exit|rc|(exit|return)_?(code|status|value)"),
 )  # fmt: skip
 
@@ -70,8 +71,10 @@ RESULT = re.compile(
     r"elapsed|status|state|exit|cpi|clock|volume|vol|bw|band|rate|per_s$|score|fom|result|consistent|valid|warn|metric|epoch"
 )
 
-DRAWS = ("gpu", "cpu", "node", "board", "system", "total", "avg", "mean")
+DRAWS = ("gpu", "cpu", "pkg", "package", "rapl", "node", "board", "system", "total", "avg", "mean")
 """What a column in watts or joules may be named after without the word power or energy."""
+MEMORY_PART = re.compile(r"(d?ram|mem(ory)?)(\d*)(_(power|energy))?")
+"""What memory draws comes on top of what the processor does: one of the two is not all."""
 NO_RUN = re.compile(r"std|min|max|per_|limit|cap|idle|wait|submit|start|end|stamp|"
                     r"setup|init|warm|delay|offset|span|period|interval|lag|ttft")  # fmt: skip
 """Times of something else than a run."""
@@ -235,6 +238,7 @@ def lone_quantity(ours: str, columns: Sequence[str]) -> str | None:
     >>> lone_quantity("power_w", ["ttft_ms", "gpu_w"])
     'gpu_w'
     >>> lone_quantity("power_w", ["cpu_power_W", "gpu_power_W"])
+    >>> lone_quantity("power_w", ["pkg_W", "dram_W"])
     >>> lone_quantity("runtime_s", ["model", "step_ms"])
     'step_ms'
     """
@@ -248,7 +252,9 @@ def lone_quantity(ours: str, columns: Sequence[str]) -> str | None:
         and split_unit(c)[1] == suffix
         and not re.search(r"std|min|max|per_|limit|cap|idle|wait|submit|start|end", c.lower())
     ]
-    return fit[0] if len(fit) == 1 else None
+    parts = [c for c in columns if split_unit(c)[1] == suffix != "_s"
+             and MEMORY_PART.fullmatch(split_unit(c)[0].lower())]  # fmt: skip
+    return fit[0] if len(fit) == 1 and not set(parts) - set(fit) else None
 
 
 def lone_time(frame: pl.DataFrame) -> str | None:

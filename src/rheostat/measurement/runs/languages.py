@@ -50,6 +50,9 @@ SUMMARY = (
 )  # fmt: skip
 """What a row of sums or means is called, in small letters."""
 
+_COUNT = (r"((nb|nbre|nombre|anzahl|n[or°º]?|n[uú]m(ero)?|quantidade|aantal|antal|liczba|po[cč]et"
+          r"|число)_(d[aeiou]?s?_|der_)?)?")  # fmt: skip
+"""The number of something."""
 NAMES: tuple[tuple[str, str], ...] = (
     ("runtime_s", r"tempo_(de_)?execu[cç][aã]o|tiempo_(de_)?ejecuci[oó]n|tempo_di_esecuzione"
                   r"|temps_(d_)?ex[eé]cution|dur[eé]e|duraci[oó]n|dura[cç][aã]o|durata|laufzeit"
@@ -60,10 +63,11 @@ NAMES: tuple[tuple[str, str], ...] = (
                 r"|v[yý]kon|мощность|電力|消費電力|功率"),
     ("energy_j", r"energie(verbrauch)?|[eé]nergie|energ[ií]a|energi((f[oö]r|for)bruk(ning)?)?"
                  r"|энергия|消費電力量|能耗"),
-    ("nodes", r"knoten(zahl)?|n(oe|œ)uds|nodos|n[oó]s|nodi|w[eę]z[lł]y|knooppunten|noder|solmut"
-              r"|uzly|узлы|ノード数|节点数"),
-    ("cores", r"kerne[nr]?|c(oe|œ)urs|n[uú]cleos|rdzenie|k[aä]rnor|kjerner|ytimet|j[aá]dra|ядра"
-              r"|コア数"),
+    ("nodes", rf"{_COUNT}(knoten(zahl)?|n(oe|œ)uds?|nodos|n[oó]s|nodi|w[eę]z[lł](y|[oó]w)"
+              r"|knooppunten|noder|solmut|uzl(y|[uů])|узл(ы|ов))|ノード数|节点数"),
+    ("gpus", rf"{_COUNT}gpus?"),
+    ("cores", rf"{_COUNT}(kerne[nr]?|c(oe|œ)urs|n[uú]cleos|core|rdzeni(e)?|k[aä]rnor|kjerner|ytimet"
+              r"|j[aá]d(ra|er)|яд(ра|ер))|コア数"),
     ("app", r"anwendung|programm[ae]?|aplica(tivo|[cç][aã]o|ci[oó]n)|applicazione|aplikacja"
             r"|toepassing|till[aä]mpning|приложение|应用|アプリケーション"),
     ("user", r"benutzer|utilisateur|usu[aá]rio|utente|u[zż]ytkownik|gebruiker|anv[aä]ndare"
@@ -71,16 +75,17 @@ NAMES: tuple[tuple[str, str], ...] = (
     ("partition", r"warteschlange|file_d_attente|fila|cola|coda|kolejka|wachtrij|fronta|очередь"
                   r"|キュー|队列"),
     ("job_id", r"(id|n[or]?|num[eé]ro|n[uú]mero)_(d[eo]_)?(tarefa|trabajo|travail|t[aâ]che|lavoro)"
-               r"|auftrag(snummer)?|(taak|opdracht)(nummer|nr)|jobb?nummer|ジョブ(番号|id)"),
+               r"|identifiant|identificador|identificativo|auftrag(snummer)?|(taak|opdracht)(nummer|nr)|jobb?nummer|ジョブ(番号|id)"),
     ("account", r"projekti?|projet|proyecto|projeto|progetto|prosjekt|проект|課題"),
-    ("submit_s", r"(data|hora)_(de_)?submiss[aã]o|fecha_(de_)?env[ií]o|date_(de_)?soumission"
-                 r"|eingereicht|ingediend|inskickad|innsendt|data_zg[lł]oszenia"
+    ("submit_s", r"((data|hora)_(de_)?)?submiss[aã]o|((fecha|hora)_(de_)?)?env[ií]o"
+                 r"|((date|heure)_(de_)?)?soumission|soumis(_le)?|((data|ora)_(di_)?)?sottomissione"
+                 r"|einreichung|eingereicht(_am)?|ingediend|inskickad|innsendt|data_zg[lł]oszenia"
                  r"|投入時刻|提交时间"),
-    ("start_s", r"(data|hora)_(de_)?in[ií]cio|fecha_(de_)?inicio|(date_)?(de_)?d[eé]but|beginn"
-                r"|startzeit|data_inizio|gestart|starttijd|starttid|data_rozpocz[eę]cia"
+    ("start_s", r"((data|hora)_(de_)?)?in[ií]cio|((fecha|hora)_(de_)?)?inicio"
+                r"|((date|heure)_)?(de_)?d[eé]but|beginn|startzeit|((data|ora)_)?inizio|gestart|starttijd|starttid|data_rozpocz[eę]cia"
                 r"|開始時刻|开始时间"),
-    ("end_s", r"(data|hora)_(de_)?(fim|t[eé]rmino)|fecha_(de_)?fin|date_(de_)?fin|ende|endzeit"
-              r"|data_fine|(be|ge)[eë]indigd|eindtijd|avslutad|avsluttet|sluttid"
+    ("end_s", r"((data|hora)_(de_)?)?(fim|t[eé]rmino)|((fecha|hora|date|heure)_(de_)?)?fin"
+              r"|ende|endzeit|(data|ora)_fine|(be|ge)[eë]indigd|eindtijd|avslutad|avsluttet|sluttid"
               r"|data_zako[nń]czenia|終了時刻|结束时间"),
     ("state", r"situa[cç][aã]o|終了状態|状態|状态"),
 )  # fmt: skip

@@ -114,6 +114,12 @@ def _scale(ours: str, theirs: tuple[str, ...]) -> float:
     for t in (t for t in theirs if ours_suffix in ("_w", "_j") and either_prefix(t)):
         said = f"{ours}: {either_prefix(t)} of {t} may be milli or mega: state a scale"
         raise DataError("mapping", [f'{said}, {ours} = {{ from = "{t}", scale = 1e-3 }}'])
+    other = [t for t, (_, suffix, _, _) in zip(theirs, units, strict=True)
+             if suffix and ours_suffix and suffix != ours_suffix]  # fmt: skip
+    if ours in ("runtime_s", "power_w", "energy_j") and other:
+        expected = f"{ours}: expected a unit of {ours_suffix[1:].upper()}, got {', '.join(other)}"
+        said = f'{expected}; if a name is wrong, say so by a scale: {{ from = "{other[0]}"'
+        raise DataError("mapping", [f"{said}, scale = 1 }}"])
     scales = {scale for _, suffix, _, scale in units if suffix == ours_suffix and ours_suffix}
     if len(scales) > 1:
         problem = f"{ours}: expected columns of one unit in a sum, got {', '.join(theirs)}"

@@ -26,6 +26,7 @@ from rheostat.measurement.runs.cell_units import in_base_units, seconds_of_cell
 from rheostat.measurement.runs.delimited import head, read_delimited
 from rheostat.measurement.runs.derived import (
     cores_of_nodes,
+    energy_between,
     known_amounts,
     listed_twice,
     per_part,
@@ -51,7 +52,7 @@ from rheostat.measurement.runs.local_clock import INSTANTS, instants, read_dates
 from rheostat.measurement.runs.mapping import ColumnSource, Mapped, load_mapping
 from rheostat.measurement.runs.published_tables import PRESETS, TRAINING
 from rheostat.measurement.runs.records import read_records
-from rheostat.measurement.runs.table_shapes import repeats_below
+from rheostat.measurement.runs.table_shapes import repeats_below, settings_across
 from rheostat.measurement.runs.tool_tables import with_units
 
 QUANTITIES = ("runtime_s", "power_w", "energy_j")
@@ -132,6 +133,8 @@ def read_runs(
     table, derived = runtime_between(table)
     table, timed = runtime_by_clock(table) if "runtime_s" not in chosen.columns else (table, [])
     described += [VOCABULARY["runtime_s"]] if derived else []
+    table, read = energy_between(table)
+    described += [VOCABULARY["energy_j"]] if read else []
     table, summed = per_part(table)
     described += [VOCABULARY["power_w"]] if summed else []
     table, sized = cores_of_nodes(table) if "submit_s" in table.columns else (table, [])
@@ -149,7 +152,7 @@ def read_runs(
             ["found no runtime, power or energy among the columns", _present(frame), hint],
         )
     words += [
-        *(*dated, *back, *derived, *timed, *summed, *sized, *zeros, *unfinished),
+        *(*dated, *back, *derived, *read, *timed, *summed, *sized, *zeros, *unfinished),
         *unbalanced,
         *listed_twice(table),
     ]
@@ -341,7 +344,8 @@ def _not_understood(
         if name in QUANTITIES and lost[theirs].str.contains(COMMA).any():
             problems.append(f"{said}; write numbers without separators of thousands")
         elif name in QUANTITIES and table[name].null_count() == table.height:
-            problems.append(f"{said}, nor is any other; expected seconds, hh:mm:ss or 1h30m")
+            expected = settings_across(frame.columns) or "seconds, hh:mm:ss or 1h30m"
+            problems.append(f"{said}, nor is any other; expected {expected}")
         notes.append(note_rows(f"{said}, null", lost[ROW].to_list()))
     if problems:
         raise DataError(str(path), problems)

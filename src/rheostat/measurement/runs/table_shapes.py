@@ -19,6 +19,8 @@ LOOKED_AT = 200
 NUMBERED = re.compile(r"(.*?[A-Za-z])[ _.-]?(\d{1,3})((?:[ _]?[(\[]?[A-Za-zµ]+[)\]]?)?)")
 RUN = re.compile(r"(run|rep(eat|etition)?|trial|try|iter(ation)?|sample|measurement|t)s?", re.I)
 """What repeats are numbered by."""
+SETTING = re.compile(r"\d[\d.]*[ _-]?[A-Za-z]*|[A-Za-z]{1,10}[ _=-]?\d+")
+"""A heading of a pivot table: ``4 nodes``, ``128``, ``n=4``."""
 QUANTITIES = ("runtime_s", "energy_j", "power_w")
 
 
@@ -189,3 +191,14 @@ def _named(stem: Stem) -> str:
     """A heading of the group, as one column would have it."""
     word, unit = stem
     return ("runtime" if RUN.fullmatch(word) else word) + unit
+
+
+def settings_across(columns: Sequence[str]) -> str:
+    """What is wanted instead of a pivot table, whose headings are settings; "" of other tables.
+
+    >>> settings_across(["Runtime (s)", "1 node", "2 nodes", "4 nodes"])
+    'a row per run, and the settings (1 node, 2 nodes, 4 nodes) in a column'
+    """
+    own = [c for c in columns if SETTING.fullmatch(c)]
+    named = ", ".join(own[:3]) + ", ..." * (len(own) > 3)
+    return f"a row per run, and the settings ({named}) in a column" if len(own) > 1 else ""

@@ -329,8 +329,9 @@ def _joules(cells: Cells) -> float | None:
     raw = number(cells.get("ConsumedEnergyRaw"))
     if raw is None:
         raw = slurm.amount(cells.get("ConsumedEnergy", ""), base=1000)
-    if raw is None:
-        raw = slurm.amount(slurm.tres(cells.get("TRESUsageInTot", "")).get("energy", ""))
+    for name in ("TRESUsageInTot", "AllocTRES"):
+        if raw is None:
+            raw = slurm.amount(slurm.tres(cells.get(name, "")).get("energy", ""))
     return raw
 
 

@@ -211,7 +211,8 @@ def front(
     if runs is not None:
         jobs, runs = of_one_kind(jobs, runs, space)
         tell_unlike(runs, space)
-    wanted = wanted if model is not None else inputs.judged(jobs, wanted)
+    if model is None and not measured_all(one, runs, space, settings, wanted):
+        inputs.judged(jobs, wanted)
     settings = settings if model is not None else _answerable(one, runs, space, settings, wanted)
     learner, log = None, LogAnswer()
     if not measured_all(one, runs, space, settings, wanted):

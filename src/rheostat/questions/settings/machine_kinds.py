@@ -97,9 +97,10 @@ def machine_kinds(runs: JobTable, column: str, knobs: Sequence[str]) -> MachineK
     (('a1', 'a2'), ('b1',), 2.0, ('2',), ('4',))
     """
     there = {"runtime_s", column, *knobs} <= set(runs.columns)
-    if not there or runs.frame[column].dtype != pl.String:
+    if not there or runs.frame[column].dtype not in (pl.String, pl.Boolean):
         return None
     known = runs.frame.filter(pl.col("runtime_s") > 0).drop_nulls([column, *knobs])
+    known = known.with_columns(pl.col(column).cast(pl.String))
     names = known[column].unique().sort().to_list()
     setting = known.select(pl.struct(knobs).rank("dense")).to_series().to_numpy() - 1
     host = np.searchsorted(names, known[column].to_list())

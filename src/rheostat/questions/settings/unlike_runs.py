@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from rheostat.core.jobs import JobTable
+from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.space import Space
 from rheostat.errors import QuestionError
 from rheostat.questions import listener
@@ -67,6 +67,12 @@ def tell_unlike(runs: JobTable, space: Space) -> None:
     kinds = [k for c in mixed if (k := machine_kinds(runs, c, space.names)) is not None]
     for kind in kinds:
         listener.note(f"{kind.words()}: --where {kind.column}={kind.fast[0]} keeps one")
+    for flag in _flags(runs):
+        if (kind := machine_kinds(runs, flag, space.names)) is not None:
+            listener.note(
+                f"{kind.words()}: runs that do not compare count as repeats; --where "
+                f"{flag}={kind.fast[0]} leaves the others out"
+            )
     if mixed and not kinds:
         said = f"runs that differ in {', '.join(mixed)} count as repeats: --where tells apart"
         listener.note(said)
@@ -90,6 +96,13 @@ def tell_unlike(runs: JobTable, space: Space) -> None:
         listener.note(
             f"{said}: settings that ran early and late are not alike; run them in random order"
         )
+
+
+def _flags(runs: JobTable) -> list[str]:
+    """Columns of two words that are known after a run, as whether it was throttled."""
+    before = runs.known_at(Moment.SUBMIT).columns
+    words = [c for c in runs.columns if runs.frame[c].dtype in (pl.String, pl.Boolean)]
+    return [c for c in words if c not in before and runs.frame[c].drop_nulls().n_unique() == 2]
 
 
 def _tell_odd(runs: JobTable, space: Space) -> None:

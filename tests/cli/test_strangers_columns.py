@@ -1,0 +1,107 @@
+"""Columns of strangers' tables: energies that were metered, flags, other languages, pivots."""
+
+from __future__ import annotations
+
+import pytest
+
+import rheostat as rh
+from rheostat.cli import run
+from rheostat.errors import DataError
+
+
+@pytest.fixture
+def table(tmp_path):
+    def written(text, name="theirs.csv"):
+        path = tmp_path / name
+        path.write_text(text)
+        return path
+
+    return written
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("meter_begin_kWh", "meter_end_kWh"), ("Start (kWh)", "End (kWh)"),
+     ("energy before [kWh]", "energy after [kWh]"), ("initial_kWh", "final_kWh")],
+)  # fmt: skip
+def test_energy_is_the_difference_of_two_readings(table, before, after):
+    rows = "150,1000,4123.40,4124.24\n200,900,4124.44,4125.33\n"
+    jobs = rh.read(table(f"cap_w,time_s,{before},{after}\n{rows}"))
+    assert jobs.numpy("energy_j") == pytest.approx([0.84 * 3.6e6, 0.89 * 3.6e6])
+    assert "less" in str(jobs.notes)
+
+
+def test_a_meter_that_went_back_tells_nothing(table):
+    jobs = rh.read(table("cap_w,time_s,meter_begin_J,meter_end_J\n1,9,100,160\n2,8,160,20\n"))
+    assert jobs.frame["energy_j"].to_list() == [60.0, None]
+
+
+def test_measured_energy_beside_readings_stays(table):
+    text = "cap_w,time_s,energy_J,meter_begin_J,meter_end_J\n1,9,50,100,160\n"
+    assert rh.read(table(text)).frame["energy_j"].to_list() == [50.0]
+
+
+def test_watts_of_a_package_are_watts(table):
+    jobs = rh.read(table("threads,wall_s,pkg_W\n1,10,50\n2,6,70\n"))
+    assert jobs.numpy("power_w").tolist() == [50, 70]
+
+
+def test_watts_are_offered_as_watts_and_refused_as_joules(table):
+    path = table("threads,wall_s,pkg_W,dram_W\n1,10,50,5\n2,6,70,9\n")
+    with pytest.raises(DataError, match=r'power_w = "pkg_W" \(or \["pkg_W", "dram_W"\]: their sum'):
+        rh.front(path, knobs="threads=1,2")
+    with pytest.raises(DataError, match=r"energy_j: expected a unit of J, got pkg_W"):
+        rh.read(path, options={"columns": {"energy_j": "pkg_W"}})
+    both = rh.read(path, options={"columns": {"power_w": ["pkg_W", "dram_W"]}})
+    assert both.numpy("power_w").tolist() == [55, 79]
+
+
+def test_how_a_run_ended_may_be_its_final_state(table):
+    rows = "1,2,60,completed\n2,2,60,node_fail\n"
+    jobs = rh.read(table(f"job,num_nodes,duration_s,final_state\n{rows}"))
+    assert jobs.cut_off.tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    "heads",
+    ["Soumission;Début;Fin;Nb nœuds", "Eingereicht;Beginn;Ende;Anzahl Knoten",
+     "Envío;Inicio;Fin;Número de nodos", "Submissão;Início;Fim;Nº de nós"],
+)  # fmt: skip
+def test_a_log_in_the_languages_of_sites(table, heads):
+    row = "01/10/2026 08:06:31;01/10/2026 08:29:01;01/10/2026 15:06:55;4"
+    late = "17/10/2026 17:28:40;17/10/2026 18:57:52;17/10/2026 21:14:29;1"
+    jobs = rh.read(table(f"{heads}\n{row}\n{late}\n"))
+    assert jobs.frame["nodes"].to_list() == [4, 1]
+    assert (jobs.numpy("start_s") - jobs.numpy("submit_s")).tolist() == [1350, 5352]
+    assert jobs.numpy("runtime_s").tolist() == [23874, 8197]
+
+
+def test_energy_alone_is_enough_where_every_setting_was_measured(table):
+    path = table("quant,TTFT Mean (s),energy (kWh)\nf16,0.1,0.030\nq8,0.2,0.018\nq4,0.1,0.020\n")
+    answer = rh.front(
+        path, knobs="quant=f16,q8,q4", objectives="energy_j", rule="weighted=energy_j:1"
+    )
+    assert answer.choice.setting == {"quant": "q8"}
+    with pytest.raises(DataError, match="no row of this log has a run time") as refused:
+        rh.front(path, knobs="quant=f16,q8,q2", objectives="energy_j")
+    assert "TTFT" not in str(refused.value)
+
+
+def test_a_pivot_table_wants_a_row_per_run(table):
+    path = table("Runtime (s),1 node,2 nodes,4 nodes\nalpha,800,420,230\nbeta,1500,790,430\n")
+    wanted = r"a row per run, and the settings \(1 node, 2 nodes, 4 nodes\) in a column"
+    with pytest.raises(DataError, match=wanted):
+        rh.read(path)
+
+
+def test_a_flag_that_goes_with_the_time_is_said(table, capsys):
+    """Two of five runs at 16 threads were throttled."""
+    took = {8: [19.7, 19.8, 19.6, 19.7, 19.8], 16: [15.8, 15.9, 25.4, 25.5, 15.8]}
+    rows = [f"{n},{s},100,{'yes' if s > 25 else 'no'}" for n, own in took.items() for s in own]
+    path = table("\n".join(["threads,wall_s,watts,throttled", *rows, ""]))
+    assert run(["front", str(path), "--knob", "threads=8,16", "--rule", "deadline=18s"]) == 0
+    said = " ".join(capsys.readouterr().err.split())
+    assert "throttled is of two kinds, no and yes, on which runs take 1.61 times as long" in said
+    assert "--where throttled=no leaves the others out" in said
+    assert run(["front", str(path), "--knob", "threads=8,16", "--where", "throttled=no"]) == 0
+    assert "two kinds" not in capsys.readouterr().err
