@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import polars as pl
@@ -17,7 +18,7 @@ from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
 from rheostat.measurement.checks import rows_where
 from rheostat.measurement.serving.columns import COLUMNS
-from rheostat.measurement.serving.frames import csv_frame
+from rheostat.measurement.serving.frames import csv_frame, stated
 from rheostat.measurement.serving.model_size import with_params
 
 NAMES = {
@@ -53,13 +54,15 @@ def is_inferencex(columns: set[str]) -> bool:
     return not [n for n in NEEDED if not _theirs(sorted(columns)).get(n)]
 
 
-def read_inferencex(path: str | Path) -> JobTable:
+def read_inferencex(path: str | Path, *, columns: Mapping[str, str] | None = None) -> JobTable:
     """Measured serving configurations, one row each.
 
     Parameters
     ----------
     path : path
         CSV.
+    columns : mapping, optional
+        Values of all rows that it does not state, as ``{"params": "=70e9", "power_w": "=2400"}``.
 
     Returns
     -------
@@ -75,7 +78,11 @@ def read_inferencex(path: str | Path) -> JobTable:
     theirs = _theirs(frame.columns)
     if missing := [f"{n} ({', '.join(NAMES[n])})" for n in NEEDED if n not in theirs]:
         raise DataError(str(path), [f"no table of InferenceX: {', '.join(missing)} missing"])
+    if named := [f"{o}={t}" for o, t in (columns or {}).items() if not t.startswith("=")]:
+        stating = f"its columns are known; --column states values, as power_w==2400, got {named[0]}"
+        raise DataError(str(path), [stating])
     frame = frame.select(_column(ours, name) for ours, name in theirs.items())
+    frame = frame.with_columns(**{ours: stated(text) for ours, text in (columns or {}).items()})
     good = pl.all_horizontal(pl.col(n).is_finite() & (pl.col(n) > 0) for n in NUMBERS)
     kept, notes = rows_where(frame, good, "a number is missing or not above 0")
     if not len(kept):
@@ -131,9 +138,10 @@ def _whole(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
         power = pl.col("power_w_gpu")
         power = pl.when(power > 0).then(power * pl.col("gpus"))
         frame = frame.with_columns(power_w=power)
-        if "energy_per_token_j" not in frame.columns:
-            frame = frame.with_columns(energy_per_token_j=power / pl.col("tokens_per_s"))
+    if "power_w" in frame.columns and "energy_per_token_j" not in frame.columns:
+        frame = frame.with_columns(energy_per_token_j=pl.col("power_w") / pl.col("tokens_per_s"))
     if "energy_per_token_j" not in frame.columns:
         said = f"no power and no energy per token ({', '.join(NAMES['power_w_gpu'])})"
-        notes.append(Note(f"{said}: the energy law cannot learn from it"))
+        stating = "state the watts of all GPUs by --column power_w==2400"
+        notes.append(Note(f"{said}: the energy law cannot learn from it; {stating}"))
     return frame.drop("tokens_per_s_gpu", "power_w_gpu", strict=False), notes

@@ -17,6 +17,7 @@ from rheostat.measurement.serving.columns import COLUMNS
 from rheostat.measurement.serving.copies import of_all_copies, with_gpus
 from rheostat.measurement.serving.derived_times import with_times
 from rheostat.measurement.serving.energy_names import energy_unit
+from rheostat.measurement.serving.frames import stated
 from rheostat.measurement.serving.local_runners import with_runner_names
 from rheostat.measurement.serving.model_size import with_params
 from rheostat.measurement.serving.paired_lengths import with_lengths, with_splits
@@ -116,7 +117,7 @@ def of_frame(
         As `read_serving` does.
     """
     theirs = [c for c in frame.columns if c != ROW]
-    frame = frame.with_columns(**{ours: _value(text) for ours, text in (constants or {}).items()})
+    frame = frame.with_columns(**{ours: stated(text) for ours, text in (constants or {}).items()})
     problems: list[str] = []
     derived: list[Note] = []
     frame, left_out = with_runner_names(with_watts_of_all(frame))
@@ -130,7 +131,8 @@ def of_frame(
         problems.insert(0, said)
         if "energy_per_token_j" in missing:
             problems.append("energy_per_token_j follows from power_w and tokens_per_s, too: "
-                            "--column power_w=THEIRS --column tokens_per_s=THEIRS")  # fmt: skip
+                            "--column power_w=THEIRS (or power_w==WATTS) "
+                            "--column tokens_per_s=THEIRS")  # fmt: skip
         problems += [n.message for n in noted if n.message.startswith("left as text")]
     if problems:
         raise DataError(name, problems)
@@ -180,15 +182,6 @@ def _of_this_world(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
             frame, said = rows_where(frame, good, f"{name} is not between {low:g} and {high:g}")
             notes += said
     return frame, notes
-
-
-def _value(text: str) -> pl.Expr:
-    """What follows the ``=``: a number, if it reads as one."""
-    text = text.removeprefix("=")
-    try:
-        return pl.lit(float(text))
-    except ValueError:
-        return pl.lit(text)
 
 
 def _mapped(source: ColumnSource) -> pl.Expr:

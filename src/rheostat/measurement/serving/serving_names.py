@@ -59,7 +59,7 @@ THEIRS: dict[str, tuple[str, ...]] = {
         rf"(total_|benchmark_|run_)?(duration|runtime|elapsed(_time)?|wall_time){_TIME}",),
     "tokens_per_s_user": (
         rf"({_OUT}_)?({_TOK}{_PER_S}|{_TPUT}|{_TOK}_{_TPUT})_(per_)?user(_{_TOK}{_PER_S}(_user)?)?"
-        rf"|per_user_{_OUT}_({_TPUT}|speed)(_tps(_per_user)?)?"
+        rf"|request_{_OUT}_{_TPUT}_{_TOK}{_PER_S}_mean|per_user_{_OUT}_({_TPUT}|speed)(_tps(_per_user)?)?"
         rf"|{_MID}(interactivity|intvty)(_{_TOK}{_PER_S}(_user)?)?",),
     "tokens_per_s_gpu": (
         rf"{_OUT}_({_TOK}_)?({_TPUT}|{_TOK}{_PER_S})_(per_)?gpu(_{_TOK}{_PER_S}(_(per_)?gpu)?)?"
@@ -68,7 +68,7 @@ THEIRS: dict[str, tuple[str, ...]] = {
     "tokens_per_s_all_gpu": (
         rf"(total_)?({_TOK}_)?{_TPUT}_(per_)?gpu(_{_TOK}{_PER_S}(_(per_)?gpu)?)?",),
     "tokens_per_s": (
-        rf"({_OUT}_)({_TPUT}_)?{_TOK}(_{_TPUT})?{_PER_S}|{_OUT}_({_TOK}_)?{_TPUT}(_{_TOK})?"
+        rf"({_OUT}_)({_TPUT}_)?{_TOK}(_{_TPUT})?{_PER_S}|(mean_)?{_OUT}_({_TOK}_)?{_TPUT}(_{_TOK})?"
         rf"({_PER_S})?(_{_TOK}{_PER_S})?",
         rf"({_TPUT}_)?{_TOK}(_{_TPUT})?{_PER_S}"),
     "tokens_per_s_all": (
@@ -76,7 +76,7 @@ THEIRS: dict[str, tuple[str, ...]] = {
     "requests_per_s": (
         rf"(request_{_TPUT}|req(uest)?s?{_PER_S}|rps|qps)(_req(uest)?s?{_PER_S})?",),
     "completed": (
-        r"completed(_requests)?|successful_requests|num_(requests|prompts)|request_count",),
+        r"(num_)?completed(_requests)?|successful_requests|num_(requests|prompts)|request_count",),
     "total_output_tokens": (rf"total_(output|generated)_{_TOK}",),
     "total_prompt_tokens": (rf"total_(input|prompt)_{_TOK}",),
     "power_w_all": (
@@ -86,7 +86,8 @@ THEIRS: dict[str, tuple[str, ...]] = {
         r"(_w(atts)?)?_(total|sum|all(_gpus)?|deployment)(_w(atts)?)?"),
     "power_w": (
         r"(avg_|mean_|average_)?(gpus?_|dcgm_fi_dev_)?(watts?|power(_usage|_draw)?"
-        r"(_(avg|mean|average))?(_w(atts)?)?)(_(avg|mean|average))?",
+        r"(_(avg|mean|average))?(_w(atts)?)?)(_(avg|mean|average))?"
+        r"|(avg_|mean_|average_)?gpus?_w",
         r"((avg|mean|average)_)?w"),
     "power_kw": (r"(total_)?(avg_|mean_|average_)?(gpus?_)?(kw|power(_usage|_draw)?_kw)",),
     "power_w_node": (
@@ -168,7 +169,7 @@ def _matches(columns: list[str]) -> list[tuple[str, str, str | None]]:
             (rank, c, m)
             for rank, pattern in enumerate(patterns)
             for c in columns
-            if c not in {t for t, _, _ in made} and (m := re.fullmatch(pattern, plain(c)))
+            if c not in {t for t, _, _ in made} and (m := re.fullmatch(pattern, _bare(c)))
         ]
         if not some:
             continue
@@ -188,6 +189,15 @@ def known_headings(columns: list[str]) -> dict[str, str]:
     {'gpus': 'num_gpus'}
     """
     return {ours: theirs for theirs, ours, _ in _matches(columns)}
+
+
+def _bare(heading: str) -> str:
+    """The heading without what LLMPerf puts before results and quantiles.
+
+    >>> _bare("results_ttft_s_quantiles_p50"), _bare("Result (Tokens/s)")
+    ('ttft_s_p50', 'tokens_per_s')
+    """
+    return re.sub(r"^results?_", "", plain(heading)).replace("_quantiles_", "_")
 
 
 def _middle(match: re.Match[str]) -> int:

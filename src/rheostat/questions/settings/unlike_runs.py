@@ -68,10 +68,10 @@ def tell_unlike(runs: JobTable, space: Space) -> None:
     for kind in kinds:
         listener.note(f"{kind.words()}: --where {kind.column}={kind.fast[0]} keeps one")
     for flag in _flags(runs):
-        if (kind := machine_kinds(runs, flag, space.names)) is not None:
+        if (parted := machine_kinds(runs, flag, space.names)) is not None:
             listener.note(
-                f"{kind.words()}: runs that do not compare count as repeats; --where "
-                f"{flag}={kind.fast[0]} leaves the others out"
+                f"{parted.words()}: runs that do not compare count as repeats; --where "
+                f"{flag}={parted.fast[0]} leaves the others out"
             )
     if mixed and not kinds:
         said = f"runs that differ in {', '.join(mixed)} count as repeats: --where tells apart"
