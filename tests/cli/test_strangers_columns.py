@@ -105,3 +105,30 @@ def test_a_flag_that_goes_with_the_time_is_said(table, capsys):
     assert "--where throttled=no leaves the others out" in said
     assert run(["front", str(path), "--knob", "threads=8,16", "--where", "throttled=no"]) == 0
     assert "two kinds" not in capsys.readouterr().err
+
+
+def test_steps_of_a_job_in_a_drawn_table_are_no_jobs(table):
+    """The step's energy is the job's once more."""
+    rows = "| 7 | 2000 | 60 | 4 |\n| 7.batch | 500 | 60 | 1 |\n| 7.0 | 1990 | 59 | 4 |\n"
+    head = "| JobID | ConsumedEnergyRaw | ElapsedRaw | NNodes |\n|---|---|---|---|\n"
+    jobs = rh.read(table(head + rows + "| 8 | 900 | 30 | 1 |\n", "jobs.md"))
+    assert jobs.frame["energy_j"].to_list() == [2000, 900]
+    assert "a step of a job that has a row of its own: no job" in str(jobs.notes)
+
+
+def test_energy_that_is_too_much_for_joules_is_doubted(table):
+    """NVML counts millijoules: 16,020 over .35 s would be 46 kW."""
+    path = table("Graphics,Energy,Time\n1590,19250,0.31\n1305,16020,0.35\n1005,14110,0.43\n")
+    assert "name the column by its unit in the first line: energy_mJ" in str(rh.read(path).notes)
+    said = table("Graphics,energy_J,Time\n1590,19250,0.31\n1305,16020,0.35\n", "said.csv")
+    assert "is 4.57e+04 W" not in str(rh.read(said).notes)
+
+
+def test_logs_of_batsim_and_of_supermuc(table):
+    head = "job_id,submission_time,requested_time,final_state,starting_time,execution_time"
+    ran = "1,10,100,COMPLETED_SUCCESSFULLY,10,60\n2,20,50,COMPLETED_WALLTIME_REACHED,70,50\n"
+    jobs = rh.read(table(f"{head}\n{ran}"))
+    assert jobs.cut_off.tolist() == [False, True]
+    assert jobs.numpy("start_s").tolist() == [10, 70]
+    lrz = rh.read(table("Number of Utilized Nodes|Wall time (s)|EtS (kWh)\n16|7200|6.08\n"))
+    assert (lrz.frame["nodes"][0], lrz.frame["energy_j"][0]) == (16, pytest.approx(6.08 * 3.6e6))

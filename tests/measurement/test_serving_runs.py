@@ -54,7 +54,7 @@ def test_mapped_columns_are_named_where_they_are_missing_and_rows_counted(tmp_pa
     refused(lambda: read_serving(file), "no table of serving runs: energy_per_token_j missing "
             + advice("energy_per_token_j", "gpu_model, batch_cap, e, note"),
             "energy_per_token_j follows from power_w and tokens_per_s, too: "
-            "--column power_w=THEIRS --column tokens_per_s=THEIRS")  # fmt: skip
+            "--column power_w=THEIRS (or power_w==WATTS) --column tokens_per_s=THEIRS")  # fmt: skip
     said = "power_w: W of one GPU or of the deployment? state it: --unit power=W/gpu or "
     refused(lambda: read_serving(file, columns={"power": "e"}), said + "--unit power=W/deployment")
     silent = written(tmp_path / "u.csv", "batch_cap,power\n1,1\n")

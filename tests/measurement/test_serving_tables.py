@@ -180,7 +180,8 @@ def test_energy_that_a_table_of_inferencex_states_is_kept_and_its_lack_is_said(t
     assert [n.message for n in jobs.notes] == [
         "the number of GPUs is not said: taken to be tp",
         "no power and no energy per token (power_per_gpu, measured_power_per_gpu, "
-        "avg_power_per_gpu): the energy law cannot learn from it",
+        "avg_power_per_gpu): the energy law cannot learn from it; state the watts of all GPUs by "
+        "--column power_w==2400",
     ]
     seconds = f"{HEAD.replace('(ms)', '(s)')},num_gpus,itl\nm,h,2,8,9,10,4,1\n"
     jobs = read_inferencex(written(tmp_path / "t.csv", seconds))

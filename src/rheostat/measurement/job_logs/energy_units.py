@@ -21,7 +21,7 @@ IMPOSSIBLE = 20.0
 """Beyond either bound by this factor energy of no stated unit is in another: that is asked for."""
 FEWEST = 10
 """Of fewer jobs each has to be beyond a bound."""
-UNITS = {"kWh": 3.6e6, "Wh": 3600.0, "kJ": 1e3}
+UNITS = {"kWh": 3.6e6, "Wh": 3600.0, "kJ": 1e3, "mJ": 1e-3, "uJ": 1e-6}
 """Units of energy by what one is in joules; a column that ends in one is read so."""
 
 
@@ -46,14 +46,16 @@ def energy_doubt(jobs: JobTable) -> tuple[Note, ...]:
     known = (size > 0) & (run > 0) & (energy > 0) & np.isfinite(size * run * energy)
     watts = energy[known] / (size * run)[known]
     least, most = (LEAST_W, MOST_W) if nodes else (LEAST_RUN_W, MOST_RUN_W)
+    surely = most
+    most = MOST_W if _unsaid(jobs) else most
     count, middle = len(watts), float(np.median(watts)) if len(watts) else least
     beyond = (watts < least) | (watts > most)
     if least <= middle <= most or (count < FEWEST and not beyond.all()):
         return ()
-    if not least / IMPOSSIBLE <= middle <= most * IMPOSSIBLE:
+    if not least / IMPOSSIBLE <= middle <= surely * IMPOSSIBLE:
         _ask(jobs, middle, "per node " * bool(nodes))
     over, each = (f" and {nodes}", " per node") if nodes else ("", "")
-    draws = "a node draws 20 W to 20 kW" if nodes else "a computer draws a watt or more"
+    draws = "a node draws 20 W to 20 kW" if nodes else "a computer draws 1 W to 20 kW"
     said = f"energy_j over runtime_s{over} is {middle:.3g} W{each} in the median job, of {count:,}"
     return (Note(f"{said}: {draws}. {_remedy(middle)}", (), count),)
 
@@ -62,10 +64,16 @@ def _numbers(jobs: JobTable, name: str) -> bool:
     return name in jobs.columns and jobs.frame[name].dtype.is_numeric()
 
 
+def _unsaid(jobs: JobTable) -> str:
+    """The column in the file that energy was taken from, where its name says no unit; else ""."""
+    meaning = jobs.schema["energy_j"].meaning
+    theirs = meaning.removeprefix("from ")
+    return "" if theirs == meaning or split_unit(theirs)[2] else theirs
+
+
 def _ask(jobs: JobTable, watts: float, each: str) -> None:
     """Refuse energy whose column says no unit, and that cannot be joules."""
-    theirs = jobs.schema["energy_j"].meaning.removeprefix("from ")
-    if theirs == jobs.schema["energy_j"].meaning or split_unit(theirs)[2]:
+    if not (theirs := _unsaid(jobs)):
         return
     said = f"{theirs} has no unit, and as joules it is {watts:.3g} W {each}in the median job"
     which = f"which no {'node' if each else 'computer'} draws"

@@ -27,13 +27,13 @@ NAMES: tuple[tuple[str, str], ...] = (
     ("cap_w", r"(\w+_)?(power_?)?p?cap|(\w+_)?power_?limit|cap_per_gpu"),
     ("power_w", r"(total_|average_|avg_|mean_)?power(_mean|_avg|_total|_draw|_consumption)?|watts"),
     ("energy_j", r"(total_|consumed_?|average_|avg_|mean_)?energy"
-                 r"(_total|_used|_consumed|_consumption|_?raw)?|joules"),
+                 r"(_total|_used|_consumed|_consumption|_to_solution|_?raw)?|joules|ets"),
     ("power_per_node_w", r"(average_|avg_|mean_)?(node_power|power_per_node)(_mean|_avg)?"),
     ("nodes_alloc", r"(num_)?nodes?_(alloc|allocated|used)|alloc_?nodes"),
     ("gpus_alloc", r"(num_)?gpus?_(alloc|allocated|used)|alloc_?gpus"),
     ("cores_alloc", r"(num_)?(cores?|cpus?)_(alloc|allocated|used)|alloc_?cpus"),
     ("nodes", r"(num_?|n_?)?nodes?(_req|_num|_count)?|nnodes|(num_?|n_?|nexec_)?hosts?|req_?nodes"
-              r"|resource_list_(nodect|nodes)"),
+              r"|resource_list_(nodect|nodes)|number_of_((utili[sz]ed|used|allocated)_)?nodes"),
     ("gpus", r"(num_?|n_?)?gpus?(_req|_num|_count)?|ngpus|req_?gpus|resource_list_ngpus"),
     ("cores", r"(num_?|n_?)?(cores?|cpus?|slots?)(_req|_num)?|proc(essor)?s(_req)?|processes|ranks"
               r"|req_?cpus|resource_list_(ncpus|procs)"),
@@ -51,7 +51,7 @@ NAMES: tuple[tuple[str, str], ...] = (
     ("partition", r"(partition|queue|queue_?name|qname)"), ("qos", r"(qos)"),
     ("submit_s", r"(submit|(t_|time_)?submit(_?time)?(_at|_ts|_timestamp)?|submission(_?time)?|"
                  r"submitted(_at)?|qtime|qsub_time|(queued|created)_(at|timestamp))"),
-    ("start_s", r"(t_|time_)?start(_?time)?(_at|_ts|_timestamp)?|started(_at)?|t_run|"
+    ("start_s", r"(t_|time_)?start(ing)?(_?time)?(_at|_ts|_timestamp)?|started(_at)?|t_run|"
                 r"begin(_?time)?"),
     ("end_s", r"(t_|time_)?end(_?time)?(_at|_ts|_timestamp)?|ended(_at)?|(time_)?finish(_?time)?|"
               r"finished(_at)?|t_cleanup"),

@@ -32,6 +32,7 @@ from rheostat.measurement.runs.derived import (
     per_part,
     runtime_between,
     runtime_by_clock,
+    without_steps,
 )
 from rheostat.measurement.runs.ends import with_ends
 from rheostat.measurement.runs.energy_balance import energy_balance
@@ -139,6 +140,7 @@ def read_runs(
     described += [VOCABULARY["power_w"]] if summed else []
     table, sized = cores_of_nodes(table) if "submit_s" in table.columns else (table, [])
     described += [VOCABULARY["cores"]] if sized else []
+    table, steps = without_steps(table)
     table, zeros = known_amounts(table)
     table, unfinished = with_ends(table)
     table, unbalanced = energy_balance(table)
@@ -152,7 +154,7 @@ def read_runs(
             ["found no runtime, power or energy among the columns", _present(frame), hint],
         )
     words += [
-        *(*dated, *back, *derived, *read, *timed, *summed, *sized, *zeros, *unfinished),
+        *(*dated, *back, *derived, *read, *timed, *summed, *sized, *steps, *zeros, *unfinished),
         *unbalanced,
         *listed_twice(table),
     ]
