@@ -99,7 +99,7 @@ def test_a_flag_that_goes_with_the_time_is_said(table, capsys):
     took = {8: [19.7, 19.8, 19.6, 19.7, 19.8], 16: [15.8, 15.9, 25.4, 25.5, 15.8]}
     rows = [f"{n},{s},100,{'yes' if s > 25 else 'no'}" for n, own in took.items() for s in own]
     path = table("\n".join(["threads,wall_s,watts,throttled", *rows, ""]))
-    assert run(["front", str(path), "--knob", "threads=8,16", "--rule", "deadline=18s"]) == 0
+    assert run(["front", str(path), "--knob", "threads=8,16", "--rule", "deadline=21s"]) == 0
     said = " ".join(capsys.readouterr().err.split())
     assert "throttled is of two kinds, no and yes, on which runs take 1.61 times as long" in said
     assert "--where throttled=no leaves the others out" in said
@@ -132,3 +132,18 @@ def test_logs_of_batsim_and_of_supermuc(table):
     assert jobs.numpy("start_s").tolist() == [10, 70]
     lrz = rh.read(table("Number of Utilized Nodes|Wall time (s)|EtS (kWh)\n16|7200|6.08\n"))
     assert (lrz.frame["nodes"][0], lrz.frame["energy_j"][0]) == (16, pytest.approx(6.08 * 3.6e6))
+
+
+def test_a_frequency_in_per_cent_is_none_in_hertz(table):
+    jobs = rh.read(table("region,runtime (s),frequency (%),frequency (Hz)\na,9,100,2.1e9\n"))
+    assert jobs.frame["frequency_hz"][0] == 2.1e9
+    alone = rh.read(table("region,runtime (s),frequency (%)\na,9,100\n", "alone.csv"))
+    assert "frequency_hz" not in alone.columns
+
+
+def test_a_table_of_hyperfine_is_read_in_seconds(table):
+    head = "command,mean,stddev,median,user,system,min,max,parameter_threads"
+    rows = "./a 1,10.2,0.1,10.1,10,0.1,10,10.4,1\n./a 2,5.4,0.1,5.3,10.4,0.1,5.3,5.6,2\n"
+    jobs = rh.read(table(f"{head}\n{rows}"))
+    assert jobs.numpy("runtime_s").tolist() == [10.2, 5.4]
+    assert jobs.frame["threads"].to_list() == [1, 2]

@@ -63,6 +63,7 @@ NAMES: tuple[tuple[str, str], ...] = (
     ("exit_code", r"exit|rc|(exit|return)_?(code|status|value)"),
 )  # fmt: skip
 
+FREQUENCY = re.compile("freq|clock")
 CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 NAMED = {**{n: c for n, c in COUNTERS.items() if n != "run_id"}, **VOCABULARY}
 """Columns taken under the name they have; a ``run_id`` is one only where intervals are rows."""
@@ -104,6 +105,8 @@ def guess_name(source: str) -> str | None:
     """
     if source in NAMED:
         return source
+    if "%" in source and FREQUENCY.search(source.lower()):
+        return None  # of the highest one, which nothing says
     stem, suffix, _, _ = split_unit(source)
     if suffix == "_s" and stem.lower() in ("total", "real"):
         return "runtime_s"

@@ -78,6 +78,13 @@ def _pyrapl(frame: pl.DataFrame) -> Changed:
     return runs.rename({"label": "app"}), [Note(said)]
 
 
+def _hyperfine(frame: pl.DataFrame) -> Changed:
+    """Means of runs, which hyperfine exports in seconds, and its parameters under their names."""
+    parameters = {c: c.removeprefix("parameter_") for c in frame.columns}
+    named = _renamed(frame, {**parameters, "mean": "time [s]"})
+    return named, [Note("columns mapped as those of hyperfine: the mean time in s")]
+
+
 def _zeus(frame: pl.DataFrame) -> Changed:
     """Windows of Zeus: the energy of its GPUs, each in a column, is summed."""
     parts = [c for c in frame.columns if re.fullmatch(r"gpu\d+_energy", c)]
@@ -168,6 +175,7 @@ def _valued(column: str) -> str:
 
 TOOLS: tuple[tuple[frozenset[str], Callable[[pl.DataFrame], Changed]], ...] = (
     (frozenset({"duration", "emissions_rate", "energy_consumed"}), _codecarbon),
+    (frozenset({"command", "mean", "stddev", "user", "system"}), _hyperfine),
     (frozenset({"label", "timestamp", "duration", "pkg", "dram", "socket"}), _pyrapl),
     (frozenset({"window_name", "elapsed_time"}), _zeus),
     (frozenset({"JOBID", "TIME_SEC", "DC_NODE_POWER_W"}), _ear),
