@@ -147,3 +147,18 @@ def test_a_table_of_hyperfine_is_read_in_seconds(table):
     jobs = rh.read(table(f"{head}\n{rows}"))
     assert jobs.numpy("runtime_s").tolist() == [10.2, 5.4]
     assert jobs.frame["threads"].to_list() == [1, 2]
+
+
+def test_times_of_the_shell_and_of_training(table):
+    rows = "1 3m12.4s 3m11.0s 0.8s 14200\n2 1m40.1s 3m12.2s 1.0s 9100\n"
+    jobs = rh.read(table(f"nprocs real user sys joules\n{rows}", "times.txt"))
+    assert jobs.numpy("runtime_s") == pytest.approx([192.4, 100.1])
+    trained = rh.read(table("batch_size,train_time,energy_J\n32,3200,790000\n"))
+    assert trained.frame["runtime_s"].to_list() == [3200]
+
+
+def test_a_table_under_a_number_sign_is_none_of_perf(table):
+    rows = "16,120.5,1.0,100,1.21\n32,63.0,1.91,95.6,1.27\n"
+    jobs = rh.read(table(f"# cores,Wall time (min),Speedup,Efficiency (%),Energy (kWh)\n{rows}"))
+    assert jobs.frame["cores"].to_list() == [16, 32]
+    assert jobs.numpy("runtime_s").tolist() == [7230, 3780]

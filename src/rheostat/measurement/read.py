@@ -187,7 +187,7 @@ def _perf(head: Head) -> bool:
         return True
     lines = [x for x in head.lines if not x.lstrip().startswith("#")]
     number = r"\s*(\d+\.\d+,)?(<not \w+>|\d+(\.\d+)?)"
-    cells = re.compile(rf"{number},[^,]*,[\w/:.=-]+,\d+,\d+([.,]\d+)?(,.*)?")
+    cells = re.compile(rf"{number},[^,]*,[\w/:.=-]*[A-Za-z][\w/:.=-]*,\d+,\d+([.,]\d+)?(,.*)?")
     return bool(lines) and bool(cells.fullmatch(lines[0]))
 
 

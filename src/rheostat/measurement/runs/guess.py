@@ -22,7 +22,7 @@ from rheostat.measurement.runs.header_units import either_prefix, split_unit
 NAMES: tuple[tuple[str, str], ...] = (
     ("runtime_s", r"(ru_)?wall(_?time|_?clock(_time)?)?|run_?time|elapsed(_?time|_?raw)?|duration"
                   r"|walltime_sec|(resources_used_)?walltime(_used)?|used_(wall_?)?time"),
-    ("runtime_s", r"(exec(ution)?_?|total_?|solve_?|real_?)?time|makespan"
+    ("runtime_s", r"(exec(ution)?_?|total_?|solve_?|real_?|train(ing)?_?)?time|makespan"
                   r"|time_(per_epoch|to_solution)|sec(ond)?s"),
     ("cap_w", r"(\w+_)?(power_?)?p?cap|(\w+_)?power_?limit|cap_per_gpu"),
     ("power_w", r"(total_|average_|avg_|mean_)?power(_mean|_avg|_total|_draw|_consumption)?|watts"),

@@ -78,6 +78,13 @@ def _pyrapl(frame: pl.DataFrame) -> Changed:
     return runs.rename({"label": "app"}), [Note(said)]
 
 
+def _shell(frame: pl.DataFrame) -> Changed:
+    """What the shell's ``time`` printed: the time on the wall, and of processors."""
+    return _renamed(frame, {"real": "real [s]"}), [
+        Note("real beside user and sys: taken as run time")
+    ]
+
+
 def _hyperfine(frame: pl.DataFrame) -> Changed:
     """Means of runs, which hyperfine exports in seconds, and its parameters under their names."""
     parameters = {c: c.removeprefix("parameter_") for c in frame.columns}
@@ -175,6 +182,7 @@ def _valued(column: str) -> str:
 
 TOOLS: tuple[tuple[frozenset[str], Callable[[pl.DataFrame], Changed]], ...] = (
     (frozenset({"duration", "emissions_rate", "energy_consumed"}), _codecarbon),
+    (frozenset({"real", "user", "sys"}), _shell),
     (frozenset({"command", "mean", "stddev", "user", "system"}), _hyperfine),
     (frozenset({"label", "timestamp", "duration", "pkg", "dram", "socket"}), _pyrapl),
     (frozenset({"window_name", "elapsed_time"}), _zeus),
