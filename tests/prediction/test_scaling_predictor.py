@@ -12,6 +12,8 @@ from rheostat.core.vocabulary import table
 from rheostat.errors import DataError, LeakError, ModelFileError, NotFitted
 from rheostat.prediction.saved_models.persist import load, save
 from rheostat.prediction.scaling_law import LawGP
+from rheostat.prediction.scaling_law.pooled import _centres, _population
+from rheostat.prediction.scaling_law.scaling_law import _thinned
 from rheostat.testing.predictors import check_predictor, noisy_site
 
 
@@ -155,3 +157,25 @@ def held_without_a_batch_size(seed):
 
 def test_beside_a_value_never_run_errors_are_those_of_values_left_out_whole():
     assert np.mean([held_without_a_batch_size(seed) for seed in range(40)]) >= 0.8
+
+
+def test_a_known_application_is_forecast_as_one_that_comes_with_its_runs_would_be():
+    n = np.array([1, 2, 4, 8, 16])
+    rng = np.random.default_rng(3)
+    runs = {
+        a: 1000 * s / n * np.exp(0.2 * rng.normal(size=5))
+        for a, s in zip("abc", (1, 2, 4), strict=True)
+    }
+
+    def of(apps):
+        runtime = np.concatenate([runs[a] for a in apps])
+        nodes = np.tile(n, len(apps))
+        return table({"app": np.repeat(list(apps), 5), "nodes": nodes, "runtime_s": runtime,
+                      "power_w": 300.0 * nodes})  # fmt: skip
+
+    model = LawGP().fit(of("abc"))
+    rest = [_thinned(model.runs_[a]) for a in "bc"]
+    plain = _population(model.pooled_.basis, rest)
+    assert model._without("a").means[0] == pytest.approx(_centres(plain, model.pooled_.width)[0])
+    assert model._without("new") is model.pooled_
+    assert LawGP().fit(of("a"))._without("a").means.shape[0] == 1

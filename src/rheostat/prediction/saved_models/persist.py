@@ -42,7 +42,7 @@ class Kind(NamedTuple):
 KINDS = {
     "surrogate": Kind("surrogate", "prediction.surrogate.surrogate:Surrogate", 3,
                       "rheostat fit", b"manifest.json"),
-    "scaling-law": Kind("scaling-law model", "prediction.scaling_law.scaling_law:LawGP", 4,
+    "scaling-law": Kind("scaling-law model", "prediction.scaling_law.scaling_law:LawGP", 5,
                         "rheostat fit --kind law", b"law.json"),
     "within-application": Kind("model of settings within applications",
                                "prediction.effects.predictor:WithinApplication", 2,

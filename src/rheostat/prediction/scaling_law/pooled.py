@@ -23,7 +23,7 @@ the prior corrected by the kernel's pull of the residuals is a draw of the poste
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -65,6 +65,15 @@ class Pooled:
     context: Array
     bandwidth: float
     noise: Array
+    hyper: Array
+    width: float
+
+    def from_others(self, jobs: Sequence[PooledRuns], context: Array) -> Pooled:
+        """The same hyper-parameters for a population of other applications."""
+        population = _population(self.basis, jobs)
+        covariances, _ = _members(self.basis, population, self.hyper, self.width)
+        means = _centres(population, self.width)
+        return replace(self, means=means, covariances=covariances, context=context)
 
     def prior(self, context: Array) -> Array:
         """Log weights (n, C) of the components for contexts (n, c): near ones weigh more."""
@@ -132,6 +141,8 @@ def fit_pooled(
         context,
         bandwidth,
         _stratified(draws, covariances.shape[1], rng),
+        trials[keep],
+        width,
     )
 
 

@@ -200,12 +200,13 @@ class LawGP:
         """Log draws (2, S, n) for one application."""
         runs = None if key is None else self.runs_[key]
         own = context if key is None else self.own_context_[key]
-        w, rough = self.pooled_.weights(runs, self._prior(self.pooled_, key, own))
+        pooled = self._without(key)
+        w, rough = pooled.weights(runs, _prior(pooled, own))
         distinct, back = np.unique(np.round(units, DECIMALS), axis=0, return_inverse=True)
-        wider = self._widening(key, own, distinct)
+        wider = self._widening(pooled, key, own, distinct)
         draws = []
         for u, k in zip(distinct, wider, strict=True):
-            curve = _curve(self.pooled_, w, u)
+            curve = _curve(pooled, w, u)
             middle = curve.mean(axis=1, keepdims=True)
             spread = np.sqrt((k[:, None] * rough.T) ** 2 + self.repeats_[:, None])
             drawn = middle + k[:, None] * (curve - middle) + spread * _jumps(u, self.n_draws)
@@ -223,32 +224,35 @@ class LawGP:
         normal = np.concatenate([_jumps(unit, self.n_draws), _jumps(unit + 2.0, self.n_draws)])
         return jump.drawn(sides, self.repeats_, normal[:3])
 
-    def _prior(self, pooled: Pooled, key: str | None, context: Array) -> Array:
-        """Log weights of the population's components for one application, without its own."""
-        prior = pooled.prior(context[None])[0]
-        if key in self.training_keys_ and len(self.training_keys_) > 1:
-            prior[self.training_keys_.index(key)] = -np.inf  # own runs count once
-        return np.asarray(prior)
+    def _without(self, key: str | None) -> Pooled:
+        """What other applications teach about this one: its own runs count once."""
+        others = [k for k in self.training_keys_ if k != key]
+        if not others or len(others) == len(self.training_keys_):
+            return self.pooled_
+        context = np.array([self.own_context_[k] for k in others])
+        return self.pooled_.from_others([_thinned(self.runs_[k]) for k in others], context)
 
-    def _widening(self, key: str | None, context: Array, distinct: Array) -> Array:
+    def _widening(self, pooled: Pooled, key: str | None, context: Array, distinct: Array) -> Array:
         """By how much the law's spread is too narrow (n, 2) where its application was not run."""
         wider = np.ones((len(distinct), 2))
         if key is None:
             return wider
         runs = self.runs_[key]
         for rows, left in left_out(distinct, runs.units, TEACHING):
-            scores = [self._score(key, context, i, rest) for i, rest in left]
+            scores = [self._score(pooled, key, context, i, rest) for i, rest in left]
             at = [i for i, _ in left]
             wider[rows] = widening(distinct[rows], runs.units[at], np.array(scores).reshape(-1, 2))
         return wider
 
-    def _score(self, key: str, context: Array, left: int, others: NDArray[np.int64]) -> Array:
+    def _score(
+        self, pooled: Pooled, key: str, context: Array, left: int, others: NDArray[np.int64]
+    ) -> Array:
         """Error (2,) of one setting, forecast from ``others``, over its standard deviation."""
         runs = self.runs_[key]
         rest = runs.at(others)
         alone = self.training_keys_ == [key]
-        pooled = self._population({key: rest}) if alone else self.pooled_
-        w, rough = pooled.weights(rest, self._prior(pooled, key, context))
+        pooled = self._population({key: rest}) if alone else pooled
+        w, rough = pooled.weights(rest, _prior(pooled, context))
         curve = _curve(pooled, w, runs.units[left])
         own = self.repeats_ / runs.counts[left]
         variance = curve.var(axis=1) + (rough**2).mean(axis=0) + own
@@ -312,6 +316,11 @@ def _tally(units: Array, counts: Array) -> tuple[Array, Array]:
     distinct, back = np.unique(np.round(units, DECIMALS), axis=0, return_inverse=True)
     runs = np.bincount(back.ravel(), weights=counts, minlength=len(distinct))
     return distinct, np.asarray(runs, dtype=float)
+
+
+def _prior(pooled: Pooled, context: Array) -> Array:
+    """Log weights of the population's components for one application."""
+    return np.asarray(pooled.prior(context[None])[0])
 
 
 def _curve(pooled: Pooled, weights: Array, unit: Array) -> Array:
