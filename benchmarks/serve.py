@@ -5,8 +5,10 @@
 The command serves the generated site of its ``--demo`` in a process of its own.  So many clients
 (httpx2, connections kept) ask for advice on kinds of job of that log at even intervals, all
 together so many times a second, whether the answers before have come or not.  Latency is what a
-client sees, from when a request was due; CPU-seconds and memory are the server's.  Half-way a
-question that takes seconds (`decide` of the whole log) is asked beside: no advice may wait for it.
+client sees, from when a request was due; CPU-seconds and memory are the server's.  After a quarter
+of the time the model's file is replaced, and half-way a question that takes seconds (`decide` of
+the whole log) is asked: no advice may wait for them, and none may be lost.  ``beat_p99_ms`` is how
+late the clients themselves are: on a machine that others use, it is their part of the latency.
 Then so many pages are open as long: each listens to the service's events and asks once for the
 view of power; cores are the server's and its processes' CPU-seconds per second.
 """
@@ -36,8 +38,8 @@ KEYS = ("user", "account", "app", "partition", "nodes")
 START_S, WARM_S = 240.0, 2.0
 
 
-def served(folder: Path) -> tuple[subprocess.Popen[str], str, list[dict[str, Any]]]:
-    """The server's process, its address, and settings to ask about."""
+def served(folder: Path) -> tuple[subprocess.Popen[str], str, list[dict[str, Any]], Path]:
+    """The server's process, its address, settings to ask about, and the file of its model."""
     site = demo_site(folder)
     asked = read(site.log).frame.select(KEYS).drop_nulls().tail(500).to_dicts()
     command = [sys.executable, "-m", "rheostat", "serve", str(site.log), "--model", str(site.model),
@@ -47,7 +49,7 @@ def served(folder: Path) -> tuple[subprocess.Popen[str], str, list[dict[str, Any
     assert process.stderr is not None
     for line in process.stderr:
         if found := re.search(r"http://127\.0\.0\.1:\d+", line):
-            return process, found[0], asked
+            return process, found[0], asked, site.model
     raise SystemExit("the service did not start")
 
 
@@ -75,7 +77,7 @@ async def one_client(
     return result
 
 
-async def measured(address: str, process: int, asked: list[dict[str, Any]],
+async def measured(address: str, process: int, asked: list[dict[str, Any]], model: Path,
                    given: argparse.Namespace) -> dict[str, Any]:  # fmt: skip
     """Everything that the table shows."""
     limits = httpx2.Limits(max_connections=None, max_keepalive_connections=given.clients)
@@ -91,14 +93,19 @@ async def measured(address: str, process: int, asked: list[dict[str, Any]],
             for k in range(given.clients)
         ]  # fmt: skip
         beside = asyncio.create_task(_question(client, begin + given.seconds / 2))
+        swap = asyncio.create_task(_swapped(client, model, begin + given.seconds / 4))
+        beats: list[float] = []
+        beating = asyncio.create_task(_beat(beats))
         rows = [row for client_rows in await asyncio.gather(*work) for row in client_rows]
-        now, status = server.cpu_times(), await beside
+        beating.cancel()
+        now, status, swapped_s = server.cpu_times(), await beside, await swap
         pages = await open_pages(client, server, given.pages, given.seconds)
     late = np.array([s for s, _ in rows])
     used = now.user + now.system - cpu.user - cpu.system
     return {
         "clients": given.clients, "advices": len(rows), "per_second": len(rows) / given.seconds,
         "not_200": sum(code != 200 for _, code in rows), "question_status": status,
+        "swapped_after_s": swapped_s, "beat_p99_ms": 1e3 * float(np.quantile(beats, 0.99)),
         "p50_ms": 1e3 * float(np.quantile(late, 0.5)),
         "p99_ms": 1e3 * float(np.quantile(late, 0.99)), "most_ms": 1e3 * float(late.max()),
         "cpu_s_per_1000": 1e3 * used / len(rows), **pages,
@@ -137,6 +144,34 @@ def _cpu_s(server: psutil.Process) -> float:
     return sum(t.user + t.system for t in times)
 
 
+async def _beat(late: list[float], every_s: float = 0.005) -> None:
+    """How late this process is called, again and again."""
+    while True:
+        due = time.monotonic() + every_s
+        await asyncio.sleep(every_s)
+        late.append(time.monotonic() - due)
+
+
+async def _swapped(client: httpx2.AsyncClient, model: Path, at_s: float) -> float:
+    """Replace the model's file; seconds until the service has taken it up."""
+    await asyncio.sleep(max(0.0, at_s - time.monotonic()))
+    before, began = await _taken_up(client), time.monotonic()
+    beside = model.with_suffix(".new")
+    beside.write_bytes(model.read_bytes())
+    beside.replace(model)
+    while await _taken_up(client) == before:
+        if time.monotonic() - began > START_S:
+            raise SystemExit("the new model was not taken up")
+        await asyncio.sleep(0.5)
+    return time.monotonic() - began
+
+
+async def _taken_up(client: httpx2.AsyncClient) -> str:
+    """When the files that are served were read."""
+    text = (await client.get("/metrics")).text
+    return next(x for x in text.splitlines() if x.startswith("rheostat_files_loaded_seconds "))
+
+
 async def _question(client: httpx2.AsyncClient, at_s: float) -> int:
     await asyncio.sleep(max(0.0, at_s - time.monotonic()))
     return (await client.post("/api/v1/decide", json={})).status_code
@@ -152,9 +187,9 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="one JSON document")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        process, address, asked = served(Path(folder))
+        process, address, asked, model = served(Path(folder))
         try:
-            facts = asyncio.run(measured(address, process.pid, asked, given))
+            facts = asyncio.run(measured(address, process.pid, asked, model, given))
         finally:
             process.terminate()
             process.wait(30)

@@ -38,7 +38,8 @@ def exposed() -> bytes:
     metrics.taken.labels("taken").inc()
     metrics.answers.labels("/", "200").inc()
     metrics.seconds.observe(0.01)
-    metrics.swapped({"jobs": 1, "kinds": 1, "with_power": 1.0})
+    metrics.swapped({"jobs": 1, "kinds": 1, "with_power": 1.0, "held": {"runtime_s": 0.9},
+                     "alarms": 0, "power": {"drawn": 1e5, "cap": 2e5}})  # fmt: skip
     return text.encode() + metrics.text()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import urllib.request
 
 import pytest
 
@@ -131,3 +132,20 @@ def test_what_is_not_offered_is_refused(running) -> None:
 def test_the_description_names_every_question(running) -> None:
     document = json.loads(send(running, "/api/openapi.json")[2])
     assert {f"/api/v1/{name}" for name in QUESTIONS} < set(document["paths"])
+
+
+def test_state_and_metrics_say_what_drift_and_power_are(running, log, site) -> None:
+    def got(path: str) -> str:
+        with urllib.request.urlopen(f"{running.address}{path}", timeout=60) as reply:
+            return reply.read().decode()
+
+    drift = rh.site.drift(log, site.model).to_dict()
+    state = json.loads(got("/api/v1/state"))["facts"]["drift"]
+    assert (state["alarms"], state["weeks"]) == (drift["alarms"], drift["weeks"])
+    metrics = got("/metrics")
+    held = {w["quantity"]: w["coverage"] for w in drift["weeks"]}
+    for quantity, share in held.items():
+        assert f'rheostat_interval_coverage_ratio{{quantity="{quantity}"}} {share}' in metrics
+    assert f"rheostat_drift_alarms {float(len(drift['alarms']))}" in metrics
+    hours = site_power(log, machine=str(site.machine), days=1, bins=24).series
+    assert f'rheostat_site_power_watts{{what="cap"}} {hours["cap_w"][-1]}' in metrics

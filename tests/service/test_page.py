@@ -95,3 +95,22 @@ def test_names_of_a_log_are_text(hostile, browser) -> None:
     assert page.locator("#view img").count() == 0
     assert page.title() != "1"
     assert errors == []
+
+
+def test_the_page_has_the_weeks_of_the_model(running, browser, site) -> None:
+    page = opened(browser, running, "model", 1600, [])
+    weeks = rh.site.drift(rh.read(site.log), site.model).weeks
+    drift = page.locator("section", has_text="Drift")
+    assert drift.locator("tbody tr").count() == len(weeks)
+    assert "No alarm." in drift.inner_text()
+
+
+def test_a_job_that_keeps_its_setting_is_told_so(running, browser, site) -> None:
+    """No setting is taken instead of itself."""
+    log = rh.read(site.log).frame
+    for job in log["job_id"].tail(2):
+        page = opened(browser, running, f"job/{job}", 400, [])
+        said = page.locator("section", has_text="The choice").inner_text()
+        chosen = page.locator("#choice").inner_text()
+        assert f"instead of {chosen}." not in said
+        assert page.evaluate("document.documentElement.scrollWidth") <= 400

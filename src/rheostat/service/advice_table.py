@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from json import dumps
@@ -52,7 +53,8 @@ def make_table(served: ServedFiles, version: str) -> AdviceTable:
     begin()
     log = log_of(served, version)
     model = model_of(served, version) if served.model else None
-    facts = {**_log_facts(log), **_model_facts(served, model)}
+    facts = {**_log_facts(log), **_model_facts(served, model), **_drift_facts(served, log)}
+    facts |= _power_facts(served, log)
     try:
         lookup = advice_lookup(log, model=model, knobs=list(served.knobs) or None)
     except RheostatError as error:
@@ -108,3 +110,36 @@ def _model_facts(served: ServedFiles, model: Any) -> dict[str, Any]:
             "file": served.model.name, "written_s": seen.st_mtime, "bytes": seen.st_size,
         }
     }  # fmt: skip
+
+
+def _drift_facts(served: ServedFiles, log: Any) -> dict[str, Any]:
+    """How right the model was by week, its alarms, and gauges of both."""
+    from rheostat.errors import RheostatError
+    from rheostat.questions.site.drift import site_drift
+
+    if served.model is None:
+        return {}
+    try:
+        drift = site_drift(log, served.model)
+    except RheostatError as error:
+        return {"drift": {"alarms": [], "weeks": [], "unknown": str(error)}}
+    said = drift.to_dict()
+    held = {week["quantity"]: week["coverage"] for week in said["weeks"]}  # the newest is the last
+    shown = {name: said[name] for name in ("alarms", "weeks")}
+    return {"drift": shown, "held": held, "alarms": len(drift.alarms)}
+
+
+def _power_facts(served: ServedFiles, log: Any) -> dict[str, Any]:
+    """Watts in the log's last hour, and the cap."""
+    from rheostat.errors import RheostatError
+    from rheostat.questions.site.drawn_power import site_power
+
+    try:
+        hours = site_power(log, machine=served.machine, days=1.0, bins=24).series
+    except RheostatError:
+        return {}
+    drawn, expected = hours["power_w"][-1], hours["expected_w"][-1]
+    watts = {"drawn": drawn if math.isnan(expected) else expected}
+    if hours["cap_w"]:
+        watts["cap"] = hours["cap_w"][-1]
+    return {"power": {name: value for name, value in watts.items() if math.isfinite(value)}}

@@ -156,7 +156,6 @@ def _state_routes(app: FastAPI, parts: Parts) -> None:
         """What is served: model, log, and what the token allows."""
         access: TokenAccess = request.state.access
         facts = {} if access.user else dict(parts.live.table.facts)
-        facts.pop("gauges", None)
         knobs = list(parts.queue.served.knobs)
         return JSONResponse({"ready": bool(parts.live.table.version), "scope": access.scope,
                              "user": access.user, "knobs": knobs, "facts": facts})  # fmt: skip

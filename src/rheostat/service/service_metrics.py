@@ -40,11 +40,13 @@ class ServiceMetrics:
         self._started = time.time()
         self.gauge("start_time_seconds", "When the service started.", self._started)
 
-    def gauge(self, name: str, words: str, value: float) -> None:
+    def gauge(self, name: str, words: str, value: float, **labels: str) -> None:
         """Set a value, which is made when it is first known."""
         if name not in self.gauges:
-            self.gauges[name] = Gauge(f"rheostat_{name}", words, registry=self.registry)
-        self.gauges[name].set(value)
+            self.gauges[name] = Gauge(f"rheostat_{name}", words, list(labels),
+                                      registry=self.registry)  # fmt: skip
+        made = self.gauges[name]
+        (made.labels(**labels) if labels else made).set(value)
 
     def swapped(self, facts: Mapping[str, Any]) -> None:
         """New files are served."""
@@ -54,8 +56,14 @@ class ServiceMetrics:
         if facts.get("with_power") is not None:
             words = "Share of the ended jobs whose power the log has: health of the meters."
             self.gauge("jobs_with_power_ratio", words, facts["with_power"])
-        for name, (words, value) in dict(facts.get("gauges") or {}).items():
-            self.gauge(name, words, value)
+        for quantity, share in facts.get("held", {}).items():
+            words = "Share of the newest week's jobs that 90 % intervals held."
+            self.gauge("interval_coverage_ratio", words, share, quantity=quantity)
+        if "alarms" in facts:
+            self.gauge("drift_alarms", "Alarms of rheostat site drift.", facts["alarms"])
+        for name, watts in facts.get("power", {}).items():
+            words = "Power at the end of the log (expected where watts are lacking), and its cap."
+            self.gauge("site_power_watts", words, watts, what=name)
 
     def counts(self) -> dict[str, int]:
         """Advice by status since the start."""

@@ -83,7 +83,7 @@
       made.append(cell instanceof Node ? cell : String(cell ?? ""));
       return made;
     }))));
-    const wide = el("table", { className: heads.length > 4 ? "wide" : "" }, el("caption", { className: "skip" }, label), head, body);
+    const wide = el("table", { className: heads.length > 3 ? "wide" : "" }, el("caption", { className: "skip" }, label), head, body);
     return el("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": label }, wide);
   }
   const tile = (value, words) => el("div", { className: "tile" }, el("b", {}, value), el("span", {}, words));
@@ -209,6 +209,7 @@
       put(section("Model card", m ? table(["", " "], [["class", m.class], ["file", m.file], ["written", moment(m.written_s)], ["forecasts", m.targets.join(", ")],
         ["jobs of the log", digits(f.jobs, 0)], ["log from", moment(f.first_s)], ["log to", moment(f.last_s)], ["jobs with power", percent(f.with_power)],
         ["kinds of job with advice", f.kinds === undefined ? f.no_advice : digits(f.kinds, 0)]], "Model card") : lead("No model is served: each question learns from the log.")));
+      if (f.drift) put(...drift(f.drift));
     }],
   };
 
@@ -256,20 +257,23 @@
   function front(a) {
     const names = a.objectives, [x, y] = [names[0], names[1] || names[0]];
     const knobs = Object.keys(a.requested || (a.choice ? a.choice.setting : {}));
-    const setting = (r) => knobs.map((k) => `${r[k]} ${k}`).join(", ");
+    const setting = (r) => knobs.map((k) => `${r[k]} ${r[k] === 1 ? k.replace(/s$/, "") : k}`).join(", ");
+    const plain = (name) => name.replace(/_[a-z]+$/, (unit) => unit.length < 4 ? "" : ` ${unit.slice(1)}`);
     const same = (r, s) => s && knobs.every((k) => r[k] === s[k]);
     const chosen = a.choice && a.choice.setting;
     const known = a.front.filter((r) => r[x] !== null);
     const points = known.map((r) => ({ x: r[x], y: r[y], x_low: (r.intervals[x] || [])[0], x_high: (r.intervals[x] || [])[1],
       y_low: (r.intervals[y] || [])[0], y_high: (r.intervals[y] || [])[1], label: knobs.map((k) => r[k]).join(" "),
       kind: same(r, chosen) ? "chosen" : same(r, a.requested) ? "asked" : r.on_front ? "front" : "other" }));
-    const made = [section("Settings", Charts.front(points, { x: (v) => said(x, v), y: (v) => said(y, v) }, `${x} and ${y} of each setting`))];
+    const made = [section("Settings", Charts.front(points, { x: (v) => said(x, v), y: (v) => said(y, v) }, `${x} and ${y} of each setting`),
+      el("p", {}, `To the right ${plain(x)}, upwards ${plain(y)}, lines 90 % intervals, numbers ${knobs.join(" ")}.`))];
     if (a.choice) {
       const c = a.choice, b = a.because;
       const change = (q) => c.change && c.change[q] ? `${signed(c.change[q][0] ?? c.change[q])}` : "not known";
-      made.push(section("The choice", el("p", {}, "Take ", el("b", { id: "choice" }, setting(chosen)), a.requested ? ` instead of ${setting(a.requested)}` : "", "."),
+      made.push(section("The choice", el("p", {}, same(a.requested || {}, chosen) ? "Keep " : "Take ", el("b", { id: "choice" }, setting(chosen)),
+        !a.requested ? "." : same(a.requested, chosen) ? ", as asked for." : ` instead of ${setting(a.requested)}.`),
         el("p", {}, `Rule: ${b.rule}${(b.constraints || []).length ? `, within ${b.constraints.join(", ")}` : ""}.`),
-        el("p", {}, `Against what was asked for: ${names.map((q) => `${q.split("_")[0]} ${change(q)}`).join(", ")}.`),
+        same(a.requested || {}, chosen) ? null : el("p", {}, `Against what was asked for: ${names.map((q) => `${q.split("_")[0]} ${change(q)}`).join(", ")}.`),
         b.runner_up ? el("p", {}, `Next best: ${setting(b.runner_up)}.`) : null,
         el("p", {}, `Evidence: ${b.evidence || "a forecast"}, ${digits(b.support || 0, 0)} similar runs.`)));
     }
@@ -278,6 +282,13 @@
       known.map((r) => [setting(r), ...names.map((q) => interval(r, q)), r.support === null ? "" : digits(r.support, 0)]),
       "All settings", known.findIndex((r) => same(r, chosen)))));
     return made;
+  }
+
+  function drift(d) {
+    const heads = ["week from", "forecast", "jobs#", "median error#", "90 % intervals held#", "state"];
+    const rows = d.weeks.slice(-24).reverse().map((w) => [w.week, w.quantity.split("_")[0], digits(w.jobs, 0), percent(w.error), percent(w.coverage), w.alarm === null ? "too few" : w.alarm ? "alarm" : "as usual"]);
+    const said = d.alarms.length ? d.alarms.map((a) => el("p", { className: "bad", role: "alert" }, a)) : [el("p", {}, d.unknown || "No alarm.")];
+    return [section("Drift", ...said, rows.length ? table(heads, rows, "How right forecasts were by week") : null)];
   }
 
   function route() {
