@@ -110,6 +110,8 @@ def test_casts_of_pointers_but_differences_are_counted():
     ("serial", "uintptr_t a", "takes an address"), ("serial", "omp_get_num_procs()", ""),
     ("opencl", 'text = "#ifdef POCL\\n"', "inside a kernel's text"), ("opencl", "#ifdef A", ""),
     ("opencl", "CL_MEM_USE_HOST_PTR", "memory of its own"),
+    ("serial", "char **w = argv + argc + 1;", "the environment"), ("serial", "argv + argc)", ""),
+    ("openmp", "omp_get_schedule(&k, &c)", "has set OpenMP"), ("openmp", "omp_get_wtime()", ""),
     ("opencl", "CL_MEM_USE_HOST_PTR; clEnqueueMapBuffer()", ""),
 ])  # fmt: skip
 def test_what_a_text_asks_that_no_run_shows_is_told_by_its_line(case, language, text, said):

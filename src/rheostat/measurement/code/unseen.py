@@ -44,6 +44,13 @@ WORDS = {
     "a device with memory of its own copies it only where it is mapped or read": re.compile(
         r"\bCL_MEM_USE_HOST_PTR\b(?![\s\S]*\bclEnqueue(?:Map|Read)Buffer\b)"
     ),
+    "reads what stands behind the arguments, the environment": re.compile(
+        r"\bargv\s*[+\[]\s*argc\s*\+"
+    ),
+    "asks how the environment has set OpenMP": re.compile(
+        r"\bomp_get_(?:schedule|cancellation|proc_bind|thread_limit|"
+        r"(?:max|supported)_(?:active_levels|task_priority))\b"
+    ),
     "asks how large a type is that compilers make differently": re.compile(
         r"sizeof\s*\(\s*omp_\w+\s*\)\s*(?:[=!<>]=|[<>%&?])|(?:[=!<>]=|[<>])\s*sizeof\s*\(\s*omp_"
     ),
