@@ -112,3 +112,20 @@ def test_envelopes_of_a_gateway_and_of_a_batch_are_opened(tmp_path):
     assert jobs.frame["output_tokens"].to_list() == [7.0, 7.0, 2.0]
     assert jobs.frame["prompt_tokens"].to_list() == [5.0, 5.0, 6.0]
     assert jobs.frame["submit_s"].to_list() == [1.0, None, None]
+
+
+def test_a_table_of_questions_and_answers_is_read_as_objects_of_them_are(tmp_path):
+    """The words of `answer` counted in JSON lines and were no length in a CSV."""
+    rows = [{"question": "Is it on?", "answer": "yes it is"}, {"question": "Why?", "answer": "so"}]
+    (tmp_path / "faq.csv").write_text('question,answer\n"Is it on?",yes it is\nWhy?,so\n')
+    (tmp_path / "faq.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
+    table, lines = (read_requests(tmp_path / f"faq.{kind}") for kind in ("csv", "jsonl"))
+    assert table.frame.equals(lines.frame)
+    assert table.frame["output_tokens"].to_list() == [3.0, 1.0]
+    assert table.frame["prompt"].to_list() == ["Is it on?", "Why?"]
+    assert "its words are counted" in str(table.notes)
+    named = tmp_path / "named.csv"
+    named.write_text("text,response\nWhy?,so it is\n")
+    assert read_requests(named, columns={"prompt": "text"}).frame["output_tokens"].to_list() == [
+        3.0
+    ]

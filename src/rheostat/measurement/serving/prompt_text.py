@@ -11,7 +11,7 @@ SPEAKING = ("user", "assistant", "tool", "function")
 
 
 def prompt_text(given: Mapping[str, Any]) -> str | None:
-    r"""The text of a request: its messages, or ``prompt``, or an instruction.
+    r"""The text of a request: its messages, or ``prompt``, a question or an instruction.
 
     OpenAI's chats, texts and responses (``input``, ``instructions``), and Anthropic's messages.
     The last message of the user comes first, and with it instructions to the system: what is asked
@@ -29,7 +29,8 @@ def prompt_text(given: Mapping[str, Any]) -> str | None:
     if said or isinstance(given.get("messages"), list):
         orders = {"role": "system", "content": given.get("system") or given.get("instructions")}
         return _conversation([orders, *said])
-    parts = [text_of(given.get(k)) for k in ("prompt", "instruction", "input", "instructions")]
+    names = ("prompt", "question", "instruction", "input", "instructions")
+    parts = [text_of(given.get(k)) for k in names]
     return "\n".join(filter(None, parts)) or None
 
 

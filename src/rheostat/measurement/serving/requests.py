@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +58,7 @@ def is_requests(names: Collection[str]) -> bool:
     if {"request", "response"} <= set(names) or {*CONVERSATIONS} & set(names):
         return True
     answer = {*LENGTHS, "usage", *ANSWERS} & set(names)
-    return bool(answer and {"messages", "prompt", "instruction"} & set(names))
+    return bool(answer and {"messages", "prompt", "instruction", "question"} & set(names))
 
 
 def read_requests(
@@ -98,6 +98,8 @@ def read_requests(
         {t: o for o, t in (columns or {}).items() if t in frame.columns and t != o}
     )
     missing = [c for c in ("prompt", "output_tokens") if c not in frame.columns]
+    if missing and is_requests(frame.columns):
+        frame, missing = _of_rows(frame.iter_rows(named=True), in_order), []
     if missing:
         raise DataError(str(path), [not_found(missing, frame)])
     return _checked(frame, path)
@@ -128,7 +130,12 @@ def _checked(frame: pl.DataFrame, path: Path) -> JobTable:
 
 def _of_json(path: Path, in_order: bool) -> pl.DataFrame:
     """Requests of a list of objects, or of one object a line."""
-    rows = [_row(given, in_order) for given in _objects(path)]
+    return _of_rows(_objects(path), in_order)
+
+
+def _of_rows(given: Iterable[Any], in_order: bool) -> pl.DataFrame:
+    """Requests of objects, or of rows of a table, in any of the forms that `_row` knows."""
+    rows = [_row(one, in_order) for one in given]
     names = ("prompt_tokens", "output_tokens", "submit_s", "cached_tokens")
     texts = {IN_ORDER: pl.String} if in_order else {}
     schema = {"prompt": pl.String, **dict.fromkeys(names, pl.Float64), COUNTED: pl.Boolean, **texts}
