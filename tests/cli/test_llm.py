@@ -42,7 +42,8 @@ def test_rows_left_out_repeats_that_disagree_and_nothing_to_measure_are_said(tmp
         assert run(["llm", command[0], str(path), *command[1:]]) == 0
         said = " ".join(capsys.readouterr().err.split())
         assert "rows without positive itl_s, energy_per_token_j were not learnt from" in said
-        assert "runs of one configuration whose energies differ by a factor above 1.5" in said
+        assert "runs of one configuration differ by a factor above 1.5, and all were" in said
+        assert "batch_cap 8 one has 4.5 J a token where others have 0.5" in said
         assert ("0 of 2 named" in said) == (command[0] == "fit")
 
 

@@ -12,7 +12,7 @@ from rheostat.cli import run
 @pytest.mark.parametrize(("name", "energy", "said"), [
     ("energy_j", 2.88e6, None), ("energy_kWh", 0.8, None), ("energy_j", 0.8, "energy_kWh"),
     ("energy_j", 800.0, "energy_Wh"), ("energy_j", 2880.0, "energy_kJ"),
-    ("energy_j", 2.88e9, "give the column in joules"),
+    ("energy_j", 2.88e9, "energy_mJ"), ("energy_j", 2.88e12, "energy_uJ"),
 ])  # fmt: skip
 def test_watts_that_no_node_draws_point_at_the_unit(tmp_path, capsys, name, energy, said) -> None:
     file = tmp_path / "log.csv"

@@ -292,11 +292,24 @@ def test_the_run_that_disagrees_with_its_repeats_is_named_with_what_tells_it():
         {"gpu_model": "H100", "batch_cap": caps, "rep": [0, 1, 2] * 2, "clock": clocks}
     )
     energy = np.array([0.1, 0.11, 0.1, 0.174, 0.091, 0.092])
-    (note,) = unlike_repeats(runs, energy, ["gpu_model", "batch_cap"])
+    keys = ["gpu_model", "batch_cap"]
+    (note,) = unlike_repeats(runs, {"energy_per_token_j": energy}, keys)
     assert note.count == 3
     assert (
-        "at gpu_model H100, batch_cap 128 one has 0.174 J where others have 0.091 to 0.092"
+        "at gpu_model H100, batch_cap 128 one has 0.174 J a token where others have 0.091 to 0.092"
         in note.message
     )
     assert "(clock 910 in that row alone)" in note.message
-    assert unlike_repeats(runs, np.full(6, 0.1), ["gpu_model", "batch_cap"]) == ()
+    assert unlike_repeats(runs, {"energy_per_token_j": np.full(6, 0.1)}, keys) == ()
+
+
+def test_of_two_runs_that_differ_in_time_the_slower_is_named_with_its_remark():
+    """Energy differed by 1.2 and time by 2.1 times: the throttled run was averaged in unsaid."""
+    runs = pl.DataFrame({"batch_cap": [32, 128, 128], "Notes": [None, None, "throttled"]})
+    figures = {
+        "itl_s": np.array([0.02, 0.029, 0.062]),
+        "energy_per_token_j": np.array([0.5, 0.4, 0.48]),
+    }
+    (note,) = unlike_repeats(runs, figures, ["batch_cap"])
+    assert "at batch_cap 128 one has 0.062 s between tokens where others have 0.029" in note.message
+    assert "(Notes throttled in that row alone)" in note.message

@@ -137,7 +137,7 @@ def notes_on(runs: JobTable) -> tuple[Note, ...]:
     kept, values, notes = learnable(runs, OBJECTIVES)
     notes += sampled(len(kept))
     keys = [c for c in ("app", *knobs_in(kept), PRECISION, *SAME_WORK) if c in kept.columns]
-    notes += unlike_repeats(kept.frame, values[:, 1], keys)
+    notes += unlike_repeats(kept.frame, dict(zip(OBJECTIVES, values.T, strict=True)), keys)
     return notes + word_levels(kept, keys, OBJECTIVES)
 
 
