@@ -71,7 +71,7 @@ TAKES = {
 }
 """Arguments that take a saved model, and the kinds that each takes."""
 NO_KIND = re.compile(  # an empty file has no kind
-    r"column|present:|none of the formats|machine: the trace|no such row|no application|"
+    r"column|present:|no known format|machine: the trace|no such row|no application|"
     r"names no|applications|holds another search|no positive|jobs? |rows?\b|app |line \d+|differ|"
     r"--where|--app|has no profile|is there twice|no processor package|file is empty"
 )

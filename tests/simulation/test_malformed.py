@@ -128,8 +128,8 @@ def test_the_order_of_rows_changes_no_start(simulated):
         ),
         ("; MaxProcs: many\n" + job(1), "the trace does not say its size"),
         ("; MaxProcs: 0\n" + job(1), "the trace does not say its size"),
-        ("hello\n", "none of the formats"),
-        (b"\x00\xff\x00" * 100, "none of the formats"),
+        ("hello\n", "no known format"),
+        (b"\x00\xff\x00" * 100, "no known format"),
         (gzip.compress((HEAD + job(1) * 5000).encode(), mtime=0)[:100], "damaged or cut off"),
     ],
 )

@@ -303,6 +303,10 @@ INSTEAD = {
     "map": ": its columns are known; --map is for tables of runs (--format runs, serving)",
 }
 """What an option is for, where a reader does not take it."""
+WANTED = (
+    "give a table, that is a line of column names and below it a row per job or run (CSV, TSV, "
+    "JSON lines, parquet), or name the format (--format; docs/guide/measure.md has them)"
+)
 READERS: dict[str, Reader] = {r.name: r for r in BUILT_IN}
 
 
@@ -325,8 +329,7 @@ def guess_format(path: str | Path) -> str:
         raise FileKindError(str(path), [f"is {describe_file(path)}: {said}"])
     if likely:
         return likely
-    known = f"none of the formats that can be told apart: {', '.join(every)}"
-    raise FileKindError(str(path), [f"is {describe_file(path)}: {known}"])
+    raise FileKindError(str(path), [f"is {describe_file(path)}, in no known format: {WANTED}"])
 
 
 def read(

@@ -32,6 +32,8 @@ OTHERS = (
      "an SQL dump: let the database write the table as CSV"),
     (rb"Job Id: ", "qstat -f as text: `qstat -x -f -F json` writes what is read"),
     (rb"\s*<[?!a-zA-Z]", "XML or HTML: save its table as CSV"),
+    (rb"\s*=+ Serving Benchmark Result =+",
+     "what a benchmark of vLLM or SGLang prints: its --save-result or --output-file is read"),
     (rb'\s*\{\s*"apiVersion"', "a list of Kubernetes objects: " + JQ.format(
         ".items", ".metadata.name, .status.startTime, .status.completionTime",
         "job_id,start,end")),
