@@ -162,3 +162,18 @@ def test_pairs_run_side_by_side_on_a_node_of_one_domain(tmp_path, capsys):
     assert run([*asked, "--domains", "1"]) == 0
     policies = json.loads(capsys.readouterr().out)["policies"]
     assert [p["policy"] for p in policies] == ["ecosched"]
+
+
+def test_a_plan_says_whether_it_is_proven_least(profiles, capsys):
+    said = "The plan is the best of the policies tried, not proven least"
+    argv = ["coschedule", profiles, "--queue", "flat*3,fast*2", "--objective", "makespan"]
+    assert run(argv) == 0
+    assert said in capsys.readouterr().err
+    assert run([*argv, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["certainty"].startswith(said)
+    pytest.importorskip("ortools")
+    assert run([*argv, "--exact", "--interference", "0", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    reached = facts["policies"][0]["makespan_s"] <= facts["exact"]["bound"] * (1 + 1e-6)
+    assert facts["exact"]["proven"]
+    assert ("proven least" not in facts["certainty"]) == reached

@@ -75,7 +75,7 @@ def test_worth_at_a_risk_is_reached_that_often() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"objective": "speed"}, "expected mean, max-min, energy, got 'speed'"),
+        ({"objective": "speed"}, "expected mean, max-min, max-min-speed, energy, got 'speed'"),
         ({"risk": 0.4}, "risk: expected from 0.5"),
         ({"risk": 1.0}, "risk: expected from 0.5"),
         ({"slowdown": -0.1}, "slowdown: expected 0 or more"),

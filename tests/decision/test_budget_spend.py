@@ -47,6 +47,29 @@ def test_watts_go_from_the_full_to_the_hungry() -> None:
     assert spent.certificate.exact
 
 
+def test_the_least_gain_and_the_least_speed_are_two_objectives() -> None:
+    """Low caps cost "deep" half its speed, "flat" a tenth; the first watts buy "flat" little."""
+    known = {"deep": surface("deep", [20.0, 13.0, 10.0]), "flat": surface("flat", [11, 10.5, 10])}
+    fleet_of_two = pl.DataFrame({"app": ["deep", "flat"]})
+    f = fleet(fleet_of_two, known, start="lowest")
+    gain, speed = (
+        allocate_power(f, 400.0, BudgetObjective(o)).rows.tolist()
+        for o in ("max-min", "max-min-speed")
+    )
+    assert gain == [1, 1]  # gains of 54 % and 5 %; [2, 0] leaves "flat" without any
+    assert speed == [2, 0]  # speeds of 1 and 0.91 of the best; [1, 1] leaves "deep" at 0.77
+
+
+@pytest.mark.parametrize("objective", ["max-min", "max-min-speed"])
+def test_a_node_without_a_choice_does_not_end_the_lifting_of_others(objective) -> None:
+    known = {"a": surface("a", [4.0, 1.0, 0.9]), "b": surface("b", [3.0, 2.0, 1.9])}
+    two = pl.DataFrame({"app": ["a", "b"]})
+    three = pl.DataFrame({"app": ["a", "b", None]}, schema={"app": pl.String})
+    alone = allocate_power(fleet(two, known, start="lowest"), 400.0, BudgetObjective(objective))
+    beside = allocate_power(fleet(three, known, start="lowest"), 500.0, BudgetObjective(objective))
+    assert beside.rows.tolist()[:2] == alone.rows.tolist() == [1, 1]
+
+
 def test_reclaiming_leaves_everybody_their_draw_and_the_margin() -> None:
     f = nodes(node=["a", "b"], app=["hungry", "full"], cap_w=[200.0, 300.0], draw_w=[195.0, 150.0])
     spent = allocate_power(f, float(f.now_w.sum()), reclaim_w=10.0)

@@ -29,7 +29,14 @@ def plan(
     tree: b.Tree = "",
     rapl: b.Rapl = b.RAPL,
     gpu: b.Gpu = "nvml",
-    objective: Annotated[str, option("mean, max-min, or energy (with --slowdown).")] = "mean",
+    objective: Annotated[
+        str,
+        option(
+            "mean (gain in speed over the caps now), max-min (the least of these gains), "
+            "max-min-speed (the least speed, as a share of that at its best caps), or energy (with "
+            "--slowdown)."
+        ),
+    ] = "mean",
     risk: Annotated[
         float | None,
         option("Count only what is reached with this probability.", min=0.5, max=0.9999),

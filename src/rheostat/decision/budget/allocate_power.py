@@ -213,7 +213,7 @@ def _allocated(
     most_changes: int | None,
 ) -> Allocation:
     watts, value = choices.watts, choices.value
-    if objective.objective == "max-min":
+    if objective.objective.startswith("max-min"):
         return lift_worst(watts, value, levels)
     if most_changes is None:
         return allocate(watts, value, levels)

@@ -21,6 +21,7 @@ import numpy as np
 from rheostat.core.storage.file_kinds import other_kind
 from rheostat.core.storage.files import read_json
 from rheostat.decision.budget.allocate_power import BudgetPlan, by_weight, gains, settings
+from rheostat.decision.budget.node_options import BudgetObjective, setting_value
 from rheostat.decision.budget.nodes import IDLE, NodeFleet
 from rheostat.decision.budget.sharing_rules import BASELINES
 from rheostat.errors import DataError
@@ -62,6 +63,7 @@ def facts(spent: BudgetPlan, *, baselines: bool = True) -> dict[str, Any]:
         "caps_w": {"before": float(fleet.now_w.sum()), "after": float(after.now_w.sum())},
         "mean_gain": dict(zip(("value", "low", "high"), spent.mean_gain, strict=True)),
         "least_gain": float(spent.gain[0].min()),
+        "least_speed": _least_speed(spent),
         "watt": {
             "gain_per_w": price,
             "mean_gain_percent_per_kw": {
@@ -82,6 +84,13 @@ def facts(spent: BudgetPlan, *, baselines: bool = True) -> dict[str, Any]:
     if baselines:
         plan["baselines"] = baseline_gains(spent)
     return plan
+
+
+def _least_speed(spent: BudgetPlan) -> float:
+    """The least speed of a node, as a share of that at its application's best caps."""
+    fleet, whole = spent.fleet, BudgetObjective("max-min-speed")
+    shares = [setting_value(s, 0, whole) for s in fleet.surfaces]
+    return float(min(shares[a][row] for a, row in zip(fleet.app, spent.rows, strict=True)))
 
 
 def _node(spent: BudgetPlan, after: NodeFleet, i: int) -> dict[str, Any]:

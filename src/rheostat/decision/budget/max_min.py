@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from rheostat.core.dominance import Mask
 from rheostat.core.outcome import Array
 from rheostat.decision.budget.allocate import Allocation, allocate, check
 from rheostat.decision.budget.hull import Level
@@ -30,24 +31,32 @@ def lift_worst(watts: Array, value: Array, levels: Sequence[Level]) -> Allocatio
     >>> lift_worst(w, v, [whole(2, 20.0)]).choice, lift_worst(w, v, [whole(2, 30.0)]).choice
     (array([1, 0]), array([1, 1]))
 
-    The certificate is that of the second step: the sum, given that nobody falls below x.
+    A node with one option alone (idle, kept) bounds nobody.  The certificate is that of the second
+    step: the sum, given that nobody falls below x.
     """
     check(np.where(np.isfinite(value), watts, np.inf).min(axis=1), levels)
-    reachable = value.max(axis=1).min()
+    free = np.isfinite(value).sum(axis=1) > 1
+    if not free.any():
+        return allocate(watts, value, levels)
+    reachable = value[free].max(axis=1).min()
     steps = np.unique(value[np.isfinite(value) & (value <= reachable)])
     low, high = 0, len(steps) - 1
     while low < high:
         middle = (low + high + 1) // 2
-        if _fits(watts, value, steps[middle], levels):
+        if _fits(watts, _from(value, steps[middle], free), levels):
             low = middle
         else:
             high = middle - 1
-    floor = np.where(value >= steps[low] - 1e-12, value, -np.inf)
-    return allocate(watts, floor, levels)
+    return allocate(watts, _from(value, steps[low], free), levels)
 
 
-def _fits(watts: Array, value: Array, least: float, levels: Sequence[Level]) -> bool:
-    cost = np.where(value >= least - 1e-12, watts, np.inf).min(axis=1)
+def _from(value: Array, least: float, free: Mask) -> Array:
+    """The values without those of free nodes that are below ``least``, which become -inf."""
+    return np.asarray(np.where((value >= least - 1e-12) | ~free[:, None], value, -np.inf))
+
+
+def _fits(watts: Array, value: Array, levels: Sequence[Level]) -> bool:
+    cost = np.where(np.isfinite(value), watts, np.inf).min(axis=1)
     try:
         check(cost, levels)
     except Infeasible:

@@ -1,9 +1,9 @@
 """What every setting of every node costs and is worth: the table that a budget is spent on.
 
-Worth is a choice: speed gained over the present caps, weighted or not; or energy saved per unit of
-work while nobody slows down by more than a bound.  With a risk level, worth is what is reached with
-that probability, so a noisy surface must promise more to get a watt.  Nodes that run the same
-application from the same caps are one class and are computed once.
+Worth is a choice: speed gained over the present caps, weighted or not; speed as a share of the
+highest; or energy saved per unit of work while nobody slows down by more than a bound.  With a risk
+level, worth is what is reached with that probability, so a noisy surface must promise more to get a
+watt.  Nodes that run the same application from the same caps are one class and are computed once.
 
 Notation
 --------
@@ -24,7 +24,7 @@ from rheostat.decision.budget.nodes import NodeFleet
 from rheostat.errors import DataError
 from rheostat.prediction.surface import CAPS, Surface
 
-OBJECTIVES = ("mean", "max-min", "energy")
+OBJECTIVES = ("mean", "max-min", "max-min-speed", "energy")
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,9 @@ class BudgetObjective:
     Parameters
     ----------
     objective : str
-        "mean" (gain in speed), "max-min" (gain of the worst) or "energy".
+        "mean" (gain in speed over the present caps), "max-min" (the least of these gains),
+        "max-min-speed" (the least speed, as a share of that at an application's best caps) or
+        "energy".
     risk : float, optional
         Probability with which the value must be reached, from 0.5; None: the mean.
     slowdown : float, optional
@@ -115,6 +117,8 @@ def setting_value(surface: Surface, now: int, objective: BudgetObjective) -> Arr
 
 def value_draws(surface: Surface, now: int, objective: BudgetObjective) -> Array:
     """Value of each setting, draw by draw, (d, s)."""
+    if objective.objective == "max-min-speed":
+        return np.asarray(surface.rate / surface.rate.max(axis=1, keepdims=True))
     if objective.objective != "energy":
         return surface.gain(now)
     if "energy_j" not in surface.outcome and surface.app[:1] != "(":

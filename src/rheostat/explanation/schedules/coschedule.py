@@ -91,6 +91,7 @@ def _answer(facts: Mapping[str, Any]) -> list[Section]:
         + (f", {_beside(best, others[0], key)}." if others else ".")
     ]
     said.append(_price(best, others))
+    said += [facts["certainty"]] if "certainty" in facts else []
     return [Section("answer", (*said, UNMEASURED))]
 
 

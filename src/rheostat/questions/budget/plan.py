@@ -31,6 +31,14 @@ from rheostat.questions.budget.fleets import (
 from rheostat.questions.listener import question
 from rheostat.questions.parse import Names
 
+LEAST = {
+    "max-min": "max-min lifts the least gain in speed over each node's caps {now}; max-min-speed "
+    "lifts the least speed itself, as a share of that at an application's best caps",
+    "max-min-speed": "max-min-speed lifts the least speed, as a share of that at an application's "
+    "best caps: here {least:.2f}",
+}
+"""Of what the least is taken."""
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class BudgetAnswer(Answer):
@@ -111,7 +119,9 @@ def plan(
         Caps now where ``nodes`` has none, as ``"cpu_cap_w=140,gpu_cap_w=150"``, "lowest", or the
         `devices` to read.
     objective : str
-        mean, max-min, or energy (with ``slowdown``).
+        mean (gain in speed over the caps now), max-min (the least of these gains), max-min-speed
+        (the least speed, as a share of that at its application's best caps), or energy (with
+        ``slowdown``).
     risk : float, optional
         Count only what is reached with this probability.
     slowdown : float, optional
@@ -170,6 +180,10 @@ def plan(
                                most_changes=most_changes)  # fmt: skip
         made = facts(spent)
     made["caps_now"] = "assumed" if begin == LOWEST else "known"
+    if objective in LEAST:
+        now = "now, assumed to be the lowest" if begin == LOWEST else "now"
+        made["notes"].append(LEAST[objective].format(now=now, least=made["least_speed"]))
+        listener.note(made["notes"][-1])
     if out is not None:
         replace_file(Path(out), document(SCHEMA, made))
         listener.line(f"wrote {out}")

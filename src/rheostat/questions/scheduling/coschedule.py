@@ -18,7 +18,12 @@ from rheostat.decision.coschedule.gpu_profiles import Profiles, has_signals
 from rheostat.decision.coschedule.queue_files import read_profiles, read_queue
 from rheostat.decision.coschedule.shared_node import Node, Waiting
 from rheostat.errors import Infeasible, QuestionError
-from rheostat.explanation.schedules.coschedule import coschedule_report, jobs_grid, policies_grid
+from rheostat.explanation.schedules.coschedule import (
+    AIMS,
+    coschedule_report,
+    jobs_grid,
+    policies_grid,
+)
 from rheostat.questions import listener
 from rheostat.questions.answer import Answer
 from rheostat.questions.listener import question
@@ -31,6 +36,9 @@ from rheostat.simulation.coschedule.node_simulation import NodeRun
 NO_SIGNALS = (
     "no dram_active, fp_active or sm_clock for every mode: ecosched is given the profiled runtimes"
 )
+BEST_TRIED = "The plan is the best of the policies tried, not proven least: a better one may exist."
+PROVEN = "No plan takes less: proven."
+ROUNDING = 1e-6
 NEIGHBOURS = "a job is taken to run longer by {:g} of its time for each neighbour: --interference"
 
 
@@ -79,10 +87,23 @@ class CoscheduleAnswer(Answer):
         """A row per policy; a row per job of the best."""
         return policies_grid(self._facts), jobs_grid(self._facts)
 
+    def beside(self) -> tuple[str, ...]:
+        """Whether a better plan may exist."""
+        return (self._facts["certainty"],)
+
+    @property
+    def _proven(self) -> bool:
+        """Whether the bound of the search, without cost of neighbours, is reached."""
+        if self.exact is None or self.interference or self.objective == "edp":
+            return False
+        reached = getattr(self.runs[0], AIMS[self.objective][0])
+        return self.exact.proven and reached <= self.exact.bound * (1 + ROUNDING)
+
     @cached_property
     def _facts(self) -> dict[str, Any]:
         how = {"idle_w": self.node.idle_w, "crowd": self.interference, "objective": self.objective}
         facts = coschedule_facts(self.runs, self.node.gpus, self.nodes, how)
+        facts["certainty"] = PROVEN if self._proven else BEST_TRIED
         if best := self.exact:
             facts["exact"] = {"makespan_s": best.makespan_s, "energy_j": best.energy_j,
                               "edp_js": best.makespan_s * best.energy_j, "bound": best.bound,
