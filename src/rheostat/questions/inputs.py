@@ -62,19 +62,20 @@ def load(
     known: Sequence[str] = (),
     units: Iterable[str] | Mapping[str, str] | None = None,
     otherwise: str = "runs",
+    measured: bool = True,
 ) -> JobTable:
     """Read a file, or several into one table; what was odd is noted.
 
     In a table of runs, columns that ``knobs`` names stay as they are in the file.  ``otherwise`` is
-    the reader of tables that are of no other format.
+    the reader of tables that are of no other format.  What is not ``measured`` is to be forecast.
     """
     options: dict[str, Any] = {"map": mapped} if mapped else {}
     options |= {"columns": parse_pairs(columns, "--column")} if columns else {}
     options |= {"known": parse_pairs(known, "--known")} if known else {}
     options |= {"units": parse_pairs(units, "--unit")} if units else {}
     files = [file] if isinstance(file, Path) else file
-    if knobs and (form or guess_format(files[0])) == "runs":
-        options["keep"] = knobs
+    if (knobs or not measured) and (form or guess_format(files[0])) == "runs":
+        options |= {"keep": knobs, "measured": measured}
     return nodecount.prepared(_read_all(files, form, otherwise, options))
 
 
@@ -94,11 +95,17 @@ def opened(
     knobs: Sequence[str] = (),
     columns: Iterable[str] | None = None,
     known: Sequence[str] = (),
+    *,
+    measured: bool = True,
 ) -> JobTable:
-    """A table to learn from, amounts per node; a file is read."""
+    """A table to learn from or, where not ``measured``, to forecast; amounts per node.
+
+    A file is read.
+    """
     if isinstance(jobs, JobTable):
         return nodecount.prepared(jobs)
-    return load(Path(jobs), form, mapped, columns, knobs=knobs, known=known)
+    path = Path(jobs)
+    return load(path, form, mapped, columns, knobs=knobs, known=known, measured=measured)
 
 
 def as_logged(jobs: Jobs) -> JobTable:

@@ -6,6 +6,7 @@ import polars as pl
 
 from rheostat.core.jobs import Note
 from rheostat.measurement.checks import ROW, note_rows
+from rheostat.measurement.runs.guess import guess_name
 from rheostat.measurement.runs.languages import FINISHED, UNFINISHED
 
 SUCCESS = ("0", "0:0", "0.0", "TRUE")
@@ -20,8 +21,35 @@ PERHAPS = (
 )
 ENDS = ("result", "status", "job_status")
 """Columns that may say how a run ended where its state says something else."""
+MOST_WORDS = 12
+"""Of a column that tells how runs ended."""
 MINORITY, SHORT = 0.2, 0.2
 """A word of at most that share of the runs, each shorter than that share of every other run."""
+
+
+def state_by_words(frame: pl.DataFrame) -> dict[str, str]:
+    """The column that is the state by its words, whatever its name, where none is by its name.
+
+    Some of a few words are a good end and some a bad one, or all a good one.  Of several such
+    columns none is taken.
+
+    >>> state_by_words(pl.DataFrame({"app": ["cfd", "md"], "phase": ["Succeeded", "Evicted"]}))
+    {}
+    >>> state_by_words(pl.DataFrame({"app": ["cfd", "md"], "phase": ["Succeeded", "Failed"]}))
+    {'phase': 'state'}
+    """
+    if {"state", "exit_code", "censored"} & set(map(guess_name, frame.columns)):
+        return {}
+    own = [c for c in frame.columns if guess_name(c) is None and _tells_ends(frame, c)]
+    return {own[0]: "state"} if len(own) == 1 else {}
+
+
+def _tells_ends(frame: pl.DataFrame, name: str) -> bool:
+    if frame[name].dtype != pl.String or not 0 < frame[name].n_unique() <= MOST_WORDS:
+        return False
+    words = set(frame.select(_plain(name).drop_nulls()).to_series()) - {""}
+    good, bad = words & set(FINISHED), words & set(UNFINISHED)
+    return bool(good) and (bool(bad) or good == words)
 
 
 def with_ends(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:

@@ -16,7 +16,7 @@ import polars as pl
 
 from rheostat.core.jobs import Column, JobTable, Moment, Note
 from rheostat.core.storage.files import ordinary_file
-from rheostat.core.vocabulary import VOCABULARY
+from rheostat.core.vocabulary import VOCABULARY, column
 from rheostat.errors import DataError
 from rheostat.measurement.checks import AMOUNTS, ROW, as_jobs, note_rows
 from rheostat.measurement.counters.rates import COUNTERS
@@ -34,7 +34,7 @@ from rheostat.measurement.runs.derived import (
     runtime_by_clock,
     without_steps,
 )
-from rheostat.measurement.runs.ends import with_ends
+from rheostat.measurement.runs.ends import state_by_words, with_ends
 from rheostat.measurement.runs.energy_balance import energy_balance
 from rheostat.measurement.runs.guess import (
     NAMED,
@@ -71,6 +71,7 @@ def read_runs(
     keep: Sequence[str] = (),
     encoding: str = "utf-8",
     zone: str = "",
+    measured: bool = True,
 ) -> JobTable:
     """Read measured runs.
 
@@ -90,6 +91,8 @@ def read_runs(
         Of a CSV file.
     zone
         Of the clock of times without a zone: ``Europe/Paris``; else they are taken as UTC.
+    measured
+        Whether rows are runs; else they may be cases to forecast, of which nothing is measured.
 
     Returns
     -------
@@ -144,7 +147,7 @@ def read_runs(
     table, zeros = known_amounts(table)
     table, unfinished = with_ends(table)
     table, unbalanced = energy_balance(table)
-    if not MEASURED & set(table.columns) and not _are_requests(table):
+    if measured and not MEASURED & set(table.columns) and not _are_requests(table):
         hint = (
             'map them: --map FILE.toml with [columns] and runtime_s = "THEIRS" (read, summary: '
             "--column runtime_s=THEIRS), columns={'runtime_s': 'THEIRS'} in Python"
@@ -223,8 +226,8 @@ def _described(ours: str, source: ColumnSource, chosen: Mapped) -> Column:
 
 def _of_theirs(ours: str, theirs: tuple[str, ...]) -> Column:
     """A column of the vocabulary that says which of their columns it is, where the names differ."""
-    column = VOCABULARY[ours]
-    return column if theirs == (ours,) else replace(column, meaning=f"from {' + '.join(theirs)}")
+    said = VOCABULARY[ours]
+    return said if theirs == (ours,) else replace(said, meaning=f"from {' + '.join(theirs)}")
 
 
 def _expr(frame: pl.DataFrame, source: ColumnSource, ours: str) -> pl.Expr:
@@ -259,11 +262,11 @@ def _guess_rest(
     alone = {lone_quantity(q, frame.columns): q for q in QUANTITIES if not _named(q, frame, taken)}
     if not _named("runtime_s", frame, taken) and lone_quantity("runtime_s", frame.columns) is None:
         alone[lone_time(frame)] = "runtime_s"
-    other = not_as_named(frame)
+    other = not_as_named(frame) | state_by_words(frame)
     for theirs in (c for c in frame.columns if c not in used):
         guess = _guess(theirs, frame[theirs], chosen.known, alone.get(theirs))
         if (ours := other.get(theirs)) is not None and not {ours} & {*taken, *exprs}:
-            known = guess_known(theirs, frame[theirs]) if not ours else Moment.SUBMIT
+            known = guess_known(theirs, frame[theirs]) if not ours else column(ours).known
             guess = Guess(ours or theirs, theirs, 1.0, "", known)
         if guess.name in taken or guess.name in exprs:
             guess = Guess(theirs, theirs, 1.0, "", chosen.known.get(theirs, Moment.END))

@@ -169,7 +169,8 @@ def decide(
     space = parse_space(knobs)
     if objectives:
         parse_objectives(objectives)
-    asked = inputs.opened(jobs, format, columns, space.names, known=known)
+    own = model is None and past is None
+    asked = inputs.opened(jobs, format, columns, space.names, known=known, measured=own)
     log = asked if past is None else inputs.opened(past, knobs=space.names, known=known)
     log = inputs.with_trial(log, trial, space.names)
     wanted = parse_objectives(objectives or inputs.usual_objectives(log, model))
@@ -178,7 +179,7 @@ def decide(
     learner = inputs.fitted(log, model, method, seed, space.names)
     answer = can_answer(learner, log, space.names, SCHEMA)
     accuracy = {} if model is not None else _accuracy(log, method, seed, space.names)
-    waiting, seen = (asked, False) if model is not None or past is not None else _waiting(log)
+    waiting, seen = _waiting(log) if own else (asked, False)
     if seen:
         listener.note(SEEN)
     if model is None:

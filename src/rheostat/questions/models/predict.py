@@ -92,7 +92,7 @@ def predict(
     """
     saved = isinstance(model, (str, Path))
     learner = load(Path(model), PREDICTORS) if isinstance(model, (str, Path)) else model
-    opened = inputs.opened(jobs, format, columns)
+    opened = inputs.opened(jobs, format, columns, measured=False)
     learnt = [c for c in getattr(learner, "features_", ()) if c in opened.columns]
     asked = opened.with_columns(
         replace(opened.schema[c], known=Moment.SUBMIT) for c in learnt

@@ -199,7 +199,7 @@ def front(
     {'nodes': 2}
     """
     space, wanted = parse_space(knobs), parse_objectives(objectives)
-    jobs = inputs.opened(jobs, format, columns, space.names, known=known)
+    jobs = inputs.opened(jobs, format, columns, space.names, known=known, measured=model is None)
     turnable(jobs, space)
     jobs = inputs.with_trial(jobs, trial, space.names)
     row = _row(jobs, job, where)
