@@ -11,7 +11,7 @@ BIN    := $(VENV)/bin
 FIND   := $(if $(PIP_FIND_LINKS),--find-links "$(PIP_FIND_LINKS)")
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: install demo test test-slow fuzz mutants lint docs gallery site dist clean bench-nodecount bench-nodecount-quick bench-simulate bench-learned slurm-lab slurm-lab-down
+.PHONY: install demo test test-slow fuzz mutants lint docs gallery site dist clean bench-nodecount bench-nodecount-quick bench-simulate bench-learned lab-page slurm-lab slurm-lab-down
 
 # The demo needs the base and the trees alone; everything else comes with the first `make test`.
 PACKAGES_demo      := -e '.[trees]'
@@ -66,6 +66,10 @@ fuzz: install
 	@RHEOSTAT_FUZZ=all RHEOSTAT_CORPUS=all $(BIN)/python -m pytest -n 2 --dist loadgroup \
 	  tests/cli/test_malformed_files.py tests/cli/test_hostile_options.py \
 	  tests/measurement/test_code_corpus.py --timeout 0
+
+# the operator's page, typed command by command on a real Slurm (ten minutes)
+lab-page: install
+	@RHEOSTAT_LAB=page $(BIN)/python -m pytest -n 0 tests/lab/test_lab_page.py
 
 mutants: install
 	@$(BIN)/python tools/mutants --seed $(or $(SEED),0) --number $(or $(NUMBER),400)

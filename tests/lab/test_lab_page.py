@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -15,7 +16,11 @@ import pytest
 from rheostat.measurement.read import read
 from rheostat.measurement.synthetic.served_models import serving_runs
 
-pytestmark = [pytest.mark.slow, pytest.mark.slurm, pytest.mark.xdist_group("slurm")]
+pytestmark = [
+    pytest.mark.slow, pytest.mark.slurm, pytest.mark.xdist_group("slurm"),
+    pytest.mark.skipif(os.environ.get("RHEOSTAT_LAB") != "page",
+                       reason="ten minutes of jobs: make lab-page"),
+]  # fmt: skip
 PAGE = Path(__file__).parents[2] / "docs" / "guide" / "operate.md"
 EXPORT = "sacct --allusers"
 INCLUDED = "\ninclude rheostat.conf"
