@@ -152,3 +152,34 @@ def test_runs_of_others_that_the_method_does_not_learn_from_are_not_left_aside_i
     assert "--prior is not used: Sobol does not learn" in capsys.readouterr().err
     assert run([*given, "--method", "law"]) == 0
     assert "--prior is not used" not in capsys.readouterr().err
+
+
+TIMES = {32: 90, 64: 60, 256: 40}
+BLOCKS = "block=32,64,128,256,512,1024"
+
+
+@pytest.mark.parametrize("failed", ["3,failed", "OOM,", "out of memory,"])
+def test_a_setting_that_failed_is_named_and_not_asked_again(failed, tmp_path, capsys):
+    rows = [*(f"{b},{t},ok" if failed[0] == "3" else f"{b},{t}," for b, t in TIMES.items())]
+    path = tmp_path / "runs.csv"
+    heads = "block,time_s,state" if failed[0] == "3" else "block,time_s,remark"
+    path.write_text("\n".join([heads, *rows, f"1024,{failed}", "128,,"]) + "\n")
+    more = ["--objectives", "runtime_s", "--rule", "weighted=runtime_s:1", "-n", "6", "--json"]
+    assert run(["next", str(path), "--knob", BLOCKS, *more]) == 0
+    out, err = capsys.readouterr()
+    named = {s["setting"]["block"] for s in json.loads(out)["next"]}
+    assert named == {128, 512}  # 128 has a row that is yet to be run
+    word = {"3": "failed", "O": "OOM", "o": "OUT_OF_MEMORY"}[failed[0]]
+    said = " ".join(err.split())
+    assert f"block 1024 ({word}) did not finish (not asked again)" in said
+    assert "block 128 lacks runtime_s" in said
+
+
+def test_nothing_is_left_where_the_rest_failed(tmp_path, capsys):
+    path = tmp_path / "runs.csv"
+    path.write_text("block,time_s,state\n32,90,ok\n64,3,failed\n")
+    more = ["--objectives", "runtime_s", "--rule", "weighted=runtime_s:1"]
+    assert run(["next", str(path), "--knob", "block=32,64", *more]) == 1
+    assert "every setting of --knob was run, 1 measured" in " ".join(
+        capsys.readouterr().err.split()
+    )

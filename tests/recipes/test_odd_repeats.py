@@ -118,3 +118,21 @@ def test_one_of_five_runs_that_is_half_longer_is_named_where_the_others_agree():
     assert (setting, odd, round(others, 2)) == ("threads 16", 30.1, 20.15)
     noisy = table({"threads": [16] * 5, "runtime_s": [20.0, 26.0, 30.1, 22.0, 18.0]})
     assert odd_repeats(noisy, ["threads"]) == []
+
+
+def test_decide_names_a_run_unlike_its_repeats_as_front_does():
+    caps = [200] * 5 + [300] * 5
+    times = [104.1, 104.3, 416.4, 103.6, 104.0, 100.1, 100.2, 100.3, 100.0, 99.9]
+    one = {"app": ["fem"] * 10, "cap_w": caps, "runtime_s": times,
+           "power_w": [150.0] * 5 + [230.0] * 5}  # fmt: skip
+    said = "one run at cap_w 200 took 416 s where the others there take 104 s"
+    decided = rh.decide(table(one), knobs="cap_w=200,300", slowdown=10)
+    assert sum(n.startswith(said) for n in decided.notes) == 1
+    shown = rh.front(table(one), knobs="cap_w=200,300", rule="slowdown=1.1")
+    assert any(n.startswith(said) for n in shown.notes)
+    two = {k: v * 2 for k, v in one.items()} | {"app": ["fem"] * 10 + ["other"] * 10}
+    two["runtime_s"] = [*times[:2], 104.2, *times[3:], *times]
+    other = rh.decide(table(two), knobs="cap_w=200,300", slowdown=10)
+    (note,) = (n for n in other.notes if n.startswith("one run at"))
+    assert note.startswith("one run at cap_w 200, app other took 416 s")
+    assert note.count("one run at") == 1

@@ -24,6 +24,8 @@ from rheostat.core.space import Setting, Space
 from rheostat.tradeoff.propose.base import Searcher
 
 Cells = Mapping[int, NDArray[np.int64]]
+ROW = "_row"
+FAILED = "did not finish"
 QUANTITIES = ("runtime_s", "power_w", "energy_j")
 
 
@@ -168,7 +170,9 @@ def _grades(
 
 
 def tell_runs(searcher: Searcher, runs: JobTable) -> int:
-    """Tell a proposer every setting of its space that ``runs`` hold, repeats together; how many.
+    """Tell a proposer every setting of its space that ``runs`` hold, repeats together.
+
+    How many were measured; those of which every run failed count as failed, and as none measured.
 
     >>> from rheostat import Knob, table
     >>> from rheostat.tradeoff.propose import Sobol
@@ -187,7 +191,35 @@ def tell_runs(searcher: Searcher, runs: JobTable) -> int:
     for i, at in own.cells.items():
         draws = {q: values[at][:, None] for q, values in own.values.items()}
         searcher.tell(rows.rows([i]), Outcome(draws))
+    if failed := [s for s, why in uncounted(searcher, runs) if why == FAILED]:
+        nothing = {o.name: np.full((1, len(failed)), np.nan) for o in searcher.objectives}
+        searcher.tell(searcher.space.alternatives(searcher.job, failed), Outcome(nothing))
     return len(own.cells)
+
+
+def uncounted(searcher: Searcher, runs: JobTable) -> list[tuple[Setting, str]]:
+    """Settings of ``runs`` that tell a proposer no value, each with the reason.
+
+    >>> from rheostat import Knob, table
+    >>> from rheostat.tradeoff.propose import Sobol
+    >>> runs = {"nodes": [1, 2, 3], "runtime_s": [9.0, 4.0, 5.0], "censored": [False, True, False]}
+    >>> uncounted(Sobol(Knob("nodes", [1, 2, 4]), ("runtime_s",)), table(runs))
+    [({'nodes': 2}, 'did not finish'), ({'nodes': 3}, 'is outside the knobs')]
+    """
+    names, wanted = searcher.space.names, [o.name for o in searcher.objectives]
+    place = runs.frame.select(names).with_row_index(ROW).drop_nulls()
+    held = runs.rows(place.unique(names, keep="first", maintain_order=True)[ROW].to_numpy())
+    cells = measured(held, runs, names, wanted).cells
+    ended = set(_settings(runs.finished(), names))
+
+    def why(setting: Setting) -> str:
+        if not _listed(searcher.space, setting):
+            return "is outside the knobs"
+        return f"lacks {' or '.join(wanted)}" if tuple(setting.values()) in ended else FAILED
+
+    settings = held.frame.select(names).rows(named=True)
+    there = [i in cells and _listed(searcher.space, s) for i, s in enumerate(settings)]
+    return [(s, why(s)) for s, counts in zip(settings, there, strict=True) if not counts]
 
 
 def _listed(space: Space, setting: Setting) -> bool:

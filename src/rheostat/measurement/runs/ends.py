@@ -83,6 +83,25 @@ def with_ends(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
     ] if rows else []
 
 
+def words_for_amounts(table: pl.DataFrame, texts: pl.DataFrame) -> pl.DataFrame:
+    """With a state where an amount stands as a word for a bad end, and nothing else says how.
+
+    ``texts`` are the cells that amounts were read from, in the same order.
+
+    >>> runs = pl.DataFrame({"runtime_s": [9.0, None, None]})
+    >>> read = pl.DataFrame({"time": ["9", "Out of memory", ""]})
+    >>> words_for_amounts(runs, read)["state"].to_list()
+    [None, 'OUT_OF_MEMORY', None]
+    """
+    words = [c for c in texts.columns if texts.schema[c] == pl.String]
+    if not words or {"state", "exit_code", "censored"} & set(table.columns):
+        return table
+    said = [_plain(c).str.replace_all(r"[\s-]+", "_") for c in words]
+    ends = [pl.when(w.is_in([e for e in UNFINISHED if not e.isdecimal()])).then(w) for w in said]
+    state = texts.select(state=pl.coalesce(ends))["state"]
+    return table.with_columns(state) if state.count() else table
+
+
 def _in_words(ends: pl.Series) -> bool:
     """Whether exit codes are words of a state, as in exports of XDMoD.
 

@@ -25,9 +25,10 @@ from rheostat.questions.advice.log_advice import LogAdvice, advice_method, advic
 from rheostat.questions.advice.written_advice import known_ending, write_advice
 from rheostat.questions.listener import question
 from rheostat.questions.parse import Knobs, Names, parse_objectives, parse_space
-from rheostat.recipes.nodecount import accuracy_on_newest
+from rheostat.questions.settings.unlike_runs import tell_odd
+from rheostat.recipes.nodecount import accuracy_on_newest, differing
 from rheostat.recipes.nodecount import model as new_model
-from rheostat.tradeoff.measured_repeats import measured_repeats
+from rheostat.tradeoff.measured_repeats import MeasuredRepeats, measured_repeats
 
 SCHEMA = "rheostat.decide/1"
 NEWEST = 0.2
@@ -184,6 +185,8 @@ def decide(
         listener.note(SEEN)
     if model is None:
         learner = measured_repeats(learner, log, space.names, wanted)
+    if isinstance(learner, MeasuredRepeats):
+        tell_odd(log, (*space.names, *differing(log, space.names)))
     with listener.working(f"advising {len(waiting):,} jobs"):
         advice = decisions.decide(waiting, learner, space, *rules, objectives=wanted)
     made = DecideAnswer(advice=advice, accuracy=accuracy, learnt_from_these_jobs=seen, log=answer)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+import polars as pl
+
 from rheostat.core.front import Constraint, Rule
 from rheostat.core.jobs import JobTable
 from rheostat.core.report import Grid, Report, Section
@@ -20,9 +22,11 @@ from rheostat.questions.parse import Knobs, Names, parse_rules, parse_space
 from rheostat.questions.settings.knob_columns import turnable
 from rheostat.questions.settings.unlike_runs import of_one_kind, tell_unlike
 from rheostat.tradeoff.all_settings import RUNTIME_ENERGY
-from rheostat.tradeoff.measured_cells import better_unmeasured, tell_runs
+from rheostat.tradeoff.measured_cells import FAILED, better_unmeasured, tell_runs, uncounted
+from rheostat.tradeoff.propose.base import Searcher
 from rheostat.tradeoff.propose.proposer import distinct, others, proposer
 
+NAMED = 3
 AGAIN = "measured already, but runs differ so much that a repeat tells more"
 
 
@@ -165,10 +169,7 @@ def next_settings(
         tell_unused_prior(asker)
     known = tell_runs(asker, own)
     if known < held:
-        listener.note(
-            f"{held - known} of {held} settings run are outside --knob, lack an objective"
-            " or did not finish"
-        )
+        listener.note(_uncounted_words(asker, own, held))
     tell_unlike(own, space)
     listener.notes(asker.notes)
     asked = asker.ask(count)
@@ -176,7 +177,7 @@ def next_settings(
     if not len(asked):
         said = " ".join(best_words(best))
         raise DataError(
-            "next", [f"all {known} settings of --knob are measured: nothing is left. {said}"]
+            "next", [f"every setting of --knob was run, {known} measured: nothing is left. {said}"]
         )
     settings = asked.select(asker.space.names).frame.rows(named=True)
     return NextAnswer(
@@ -187,6 +188,28 @@ def next_settings(
         method=type(asker).__name__,
         best=best,
     )
+
+
+def _uncounted_words(asker: Searcher, own: JobTable, held: int) -> str:
+    """Which settings count as not measured, and why; those that failed are not asked again."""
+    left = uncounted(asker, own)
+    said = []
+    for why in dict.fromkeys(w for _, w in left):
+        those = [_setting_and_end(own, s) for s, w in left if w == why]
+        more = f" and {len(those) - NAMED} more" if len(those) > NAMED else ""
+        again = " (not asked again)" if why == FAILED else ""
+        said.append(f"{'; '.join(those[:NAMED])}{more} {why}{again}")
+    return f"{len(left)} of {held} settings run do not count as measured: {', '.join(said)}"
+
+
+def _setting_and_end(own: JobTable, setting: Mapping[str, Any]) -> str:
+    """A setting, with the words for how its runs ended where those are known."""
+    runs = own.rows(own.cut_off).frame
+    if "state" not in runs.columns:
+        return setting_words(setting)
+    there = runs.filter(*(pl.col(k) == v for k, v in setting.items()))
+    ends = there["state"].drop_nulls().unique(maintain_order=True).to_list()
+    return setting_words(setting) + (f" ({', '.join(ends)})" if ends else "")
 
 
 def tell_unused_prior(asker: Any) -> None:

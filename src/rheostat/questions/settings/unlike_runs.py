@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import polars as pl
@@ -13,6 +14,8 @@ from rheostat.questions import listener
 from rheostat.questions.settings.machine_kinds import MachineKinds, few, machine_kinds
 from rheostat.recipes import nodecount
 
+NAMED = 3
+"""Odd runs that are named."""
 SLIGHT_DRIFT = 0.02
 """A share of the run time that no choice hangs on."""
 
@@ -90,7 +93,7 @@ def tell_unlike(runs: JobTable, space: Space) -> None:
             "later ones took in the middle, and counts as they do: leave it out if it warmed up"
         )
     else:
-        _tell_odd(runs, space)
+        tell_odd(runs, space.names)
     if abs((factor := nodecount.drift(runs, space.names)) - 1) > SLIGHT_DRIFT:
         said = f"repeats took {factor:.2f} times as long at the end of these runs as at their start"
         listener.note(
@@ -105,10 +108,17 @@ def _flags(runs: JobTable) -> list[str]:
     return [c for c in words if c not in before and runs.frame[c].drop_nulls().n_unique() == 2]
 
 
-def _tell_odd(runs: JobTable, space: Space) -> None:
+def tell_odd(runs: JobTable, settings: Sequence[str]) -> None:
     """Say which runs the choice may hang on though they are unlike their repeats."""
-    for setting, odd, middle in nodecount.odd_repeats(runs, space.names)[:3]:
-        listener.note(
-            f"one run at {setting} took {odd:.3g} s where the others there take {middle:.3g} s, "
-            "and counts as they do: take its row out if it was disturbed or did not do its work"
-        )
+    odd_runs = nodecount.odd_repeats(runs, settings)
+    said = [
+        f"one run at {setting} took {odd:.3g} s where the others there take {middle:.3g} s"
+        for setting, odd, middle in odd_runs[:NAMED]
+    ]
+    if not said:
+        return
+    more = f" (and {len(odd_runs) - NAMED} more)" if len(odd_runs) > NAMED else ""
+    listener.note(
+        f"{'; '.join(said)}{more}, and counts as they do: take its row out if it was disturbed or "
+        "did not do its work"
+    )
