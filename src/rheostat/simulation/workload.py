@@ -71,8 +71,8 @@ def workload(jobs: JobTable, machine: Machine) -> Workload:
         keep &= ~hit
     if not keep.any():
         named = [] if {*UNITS} & {*jobs.columns} else [UNSIZED]
-        why = ["no row of the trace can run", *(n.message for n in notes), *named]
-        raise DataError("simulate", why)
+        problems = ["no row of the trace can run", *(n.message for n in notes), *named]
+        raise DataError("simulate", problems)
     row = np.flatnonzero(keep)
     row = row[np.argsort(submit[row], kind="stable")]
     notes += _odd(submit, run, ask, keep) + _twice(jobs, keep)

@@ -79,10 +79,10 @@ def split_unit(name: str, *, timed: bool = False) -> tuple[str, str, str, float]
     (('branches_per_s', '', '1/s', 1.0), ('', '', 1.0))
     """
     if aggregate := AGGREGATED.fullmatch(name):
-        stem, suffix, unit, factor = split_unit(aggregate[1])
+        stem, suffix, base, factor = split_unit(aggregate[1])
         if suffix:
             of = aggregate[2].lower()
-            return (name, "", "", 1.0) if of == "count" else (f"{stem}_{of}", suffix, unit, factor)
+            return (name, "", "", 1.0) if of == "count" else (f"{stem}_{of}", suffix, base, factor)
     name = ALONE.get(name.strip().lower(), name)
     name = CLOCK.sub("_s", name)  # "Wall clock [hh:mm:ss]"
     if bracket := BRACKETS.fullmatch(name):
