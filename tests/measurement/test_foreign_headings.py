@@ -38,3 +38,35 @@ def test_a_column_of_words_for_ends_is_the_state_whatever_its_name(jobs):
 ])  # fmt: skip
 def test_words_for_ends_are_no_state_where_they_may_be_something_else(jobs, text):
     assert "state" not in jobs(text).columns
+
+
+@pytest.mark.parametrize("heading", ["requestedCores", "requested_cores", "ReqCores", "req_procs"])
+def test_sizes_asked_for_are_sizes(jobs, heading):
+    assert jobs(f"{heading},runtime_s\n4,60\n").frame["cores"].to_list() == [4]
+
+
+def test_what_was_asked_for_beside_what_ran_is_not_taken_for_it(jobs):
+    for names in ("requested_gpus,gpus", "gpus,requested_gpus"):
+        cells = "8,2" if names.startswith("req") else "2,8"
+        frame = jobs(f"{names},runtime_s\n{cells},60\n").frame
+        assert (frame["gpus"][0], frame["gpus_requested"][0]) == (2, 8)
+
+
+@pytest.mark.parametrize(("start", "end"), [
+    ("Gestartet", "Beendet"), ("gestartet am", "beendet am"), ("Démarré le", "Terminé le"),
+    ("Iniciado", "Finalizado"), ("Avviato", "Terminato"), ("Startad", "Avslutad"),
+])  # fmt: skip
+def test_participles_of_other_languages_are_moments(jobs, start, end):
+    ran = jobs(f"{start};{end};Knoten\n01.10.2026 08:10:00;01.10.2026 09:10:00;2\n")
+    assert ran.frame["runtime_s"].to_list() == [3600.0]
+
+
+def test_means_of_aggregated_runs_are_the_quantities_in_their_unit(jobs):
+    of = ["mean", "std", "min", "max", "count"]
+    names = [f"{q}_{a}" for q in ("runtime_ms", "energy_kJ", "power_w") for a in of]
+    row = "2000,30,1900,2100,5," + "0.5,0.1,0.4,0.6,5," + "250,3,240,260,5"
+    mean = jobs(f"threads,{','.join(names)}\n1,{row}\n")
+    taken = mean.frame.select("runtime_s", "energy_j", "power_w").row(0)
+    assert taken == pytest.approx((2.0, 500.0, 250.0))
+    assert mean.frame["runtime_min_s"][0] == pytest.approx(1.9)  # a minimum, no minutes
+    assert mean.frame["runtime_ms_count"][0] == 5

@@ -185,3 +185,10 @@ def test_rows_in_are_rows_out_and_rows_left_out(simulated):
     _, rows, err = simulated(HEAD + "".join(lines))
     gone = sum(int(x.split("(")[-1].split(" row")[0]) for x in err.splitlines() if "left out" in x)
     assert len(rows) + gone == len(lines)
+
+
+def test_a_trace_without_sizes_is_told_the_option_that_names_them(simulated):
+    text = "job_id,submit_s,procz,runtime_s\na,0,4,60\n"
+    code, _, said = simulated(text, "--machine", "8", name="t.csv")
+    assert code == 1
+    assert "--column cores=THEIRS" in said

@@ -48,7 +48,10 @@ def _used(facts: Facts) -> tuple[str, ...]:
             part = f" ({facts['counted']:,} jobs have a size and a run time)"
         said.append(f"{_hours(facts['hours'], facts['unit'])}{part}.")
     else:
-        said.append("Node-hours: not known, sizes or run times are missing.")
+        said.append(
+            "Node-hours: not known, sizes or run times are missing; where a table has them under "
+            "another name: --column nodes=THEIRS (cores, start_s, end_s, runtime_s)."
+        )
     said += _parts(facts)
     if facts["energy_jobs"]:
         part = "all jobs" if facts["energy_jobs"] == facts["jobs"] else (

@@ -28,6 +28,7 @@ from rheostat.errors import DataError
 Array = np.ndarray
 UNITS = ("cores", "cores_alloc", "nodes", "nodes_alloc")
 GPUS_ALONE = "no processors or nodes in the log: a processor of the machine is a GPU here"
+UNSIZED = "which column has them? --column cores=THEIRS (nodes, gpus)"
 Estimates = str | Array | Predictor
 
 
@@ -69,7 +70,9 @@ def workload(jobs: JobTable, machine: Machine) -> Workload:
         notes += [_rows(f"{why}: left out", hit, dropped=True)] if hit.any() else []
         keep &= ~hit
     if not keep.any():
-        raise DataError("simulate", ["no row of the trace can run", *(n.message for n in notes)])
+        named = [] if {*UNITS} & {*jobs.columns} else [UNSIZED]
+        problems = ["no row of the trace can run", *(n.message for n in notes), *named]
+        raise DataError("simulate", problems)
     row = np.flatnonzero(keep)
     row = row[np.argsort(submit[row], kind="stable")]
     notes += _odd(submit, run, ask, keep) + _twice(jobs, keep)

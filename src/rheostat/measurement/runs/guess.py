@@ -18,25 +18,30 @@ from rheostat.measurement.counters.rates import COUNTERS
 from rheostat.measurement.runs import languages
 from rheostat.measurement.runs.header_units import either_prefix, split_unit
 
+_ASKED = r"req(uest(ed)?)?_?"
+_MEAN = r"(_(mean|avg|average))?"
 # our name: patterns of theirs without the unit suffix, best first
 NAMES: tuple[tuple[str, str], ...] = (
-    ("runtime_s", r"(ru_)?wall(_?time|_?clock(_time)?)?|run_?time|elapsed(_?time|_?raw)?|duration"
-                  r"|walltime_sec|(resources_used_)?walltime(_used)?|used_(wall_?)?time"),
-    ("runtime_s", r"(exec(ution)?_?|total_?|solve_?|real_?|train(ing)?_?)?time|makespan"
+    ("runtime_s", r"((ru_)?wall(_?time|_?clock(_time)?)?|run_?time|elapsed(_?time|_?raw)?|duration"
+                  r"|walltime_sec|(resources_used_)?walltime(_used)?|used_(wall_?)?time)"
+                  rf"{_MEAN}"),
+    ("runtime_s", r"(exec(ution)?_?|total_?|solve_?|real_?|train(ing)?_?)?time" rf"{_MEAN}|makespan"
                   r"|time_(per_epoch|to_solution)|sec(ond)?s"),
     ("cap_w", r"(\w+_)?(power_?)?p?cap|(\w+_)?power_?limit|cap_per_gpu"),
-    ("power_w", r"(total_|average_|avg_|mean_)?power(_mean|_avg|_total|_draw|_consumption)?|watts"),
+    ("power_w", r"(total_|average_|avg_|mean_)?power(_total|_draw|_consumption)?"
+                rf"{_MEAN}|watts"),
     ("energy_j", r"(total_|consumed_?|average_|avg_|mean_)?energy"
-                 r"(_total|_used|_consumed|_consumption|_to_solution|_?raw)?|joules|ets"),
+                 r"(_total|_used|_consumed|_consumption|_to_solution|_?raw)?"
+                 rf"{_MEAN}|joules|ets"),
     ("power_per_node_w", r"(average_|avg_|mean_)?(node_power|power_per_node)(_mean|_avg)?"),
     ("nodes_alloc", r"(num_)?nodes?_(alloc|allocated|used)|alloc_?nodes"),
     ("gpus_alloc", r"(num_)?gpus?_(alloc|allocated|used)|alloc_?gpus"),
     ("cores_alloc", r"(num_)?(cores?|cpus?)_(alloc|allocated|used)|alloc_?cpus"),
-    ("nodes", r"(num_?|n_?)?nodes?(_req|_num|_count)?|nnodes|(num_?|n_?|nexec_)?hosts?|req_?nodes"
+    ("nodes", rf"(num_?|n_?|{_ASKED})?nodes?(_req|_num|_count)?|nnodes|(num_?|n_?|nexec_)?hosts?"
               r"|resource_list_(nodect|nodes)|number_of_((utili[sz]ed|used|allocated)_)?nodes"),
-    ("gpus", r"(num_?|n_?)?gpus?(_req|_num|_count)?|ngpus|req_?gpus|resource_list_ngpus"),
-    ("cores", r"(num_?|n_?)?(cores?|cpus?|slots?)(_req|_num)?|proc(essor)?s(_req)?|processes|ranks"
-              r"|req_?cpus|resource_list_(ncpus|procs)"),
+    ("gpus", rf"(num_?|n_?|{_ASKED})?gpus?(_req|_num|_count)?|ngpus|resource_list_ngpus"),
+    ("cores", rf"(num_?|n_?|{_ASKED})?(cores?|cpus?|slots?)(_req|_num)?"
+              rf"|({_ASKED})?proc(essor)?s(_req)?|processes|ranks|resource_list_(ncpus|procs)"),
     ("memory_alloc_b", r"alloc_?mem(ory)?|mem(ory)?_alloc(ated)?"),
     ("memory_b", r"(req(uest(ed)?)?_?|resource_list_)?(mem(ory)?|ram)"
                  r"(_?(req(uest(ed)?)?|asked|limit))?|speicher(bedarf)?|m[eé]moire|memoria"),
@@ -100,6 +105,8 @@ def guess_name(source: str) -> str | None:
     ('runtime_s', 'core_hz', 'power_w')
     >>> guess_name("Walltime requested"), guess_name("req_time"), guess_name("nodeCount")
     ('time_limit_s', 'time_limit_s', 'nodes')
+    >>> guess_name("requestedCores"), guess_name("runtime_s_mean"), guess_name("runtime_s_std")
+    ('cores', 'runtime_s', None)
     >>> guess_name("total(s)"), guess_name("total")
     ('runtime_s', None)
     """
@@ -175,10 +182,11 @@ def not_as_named(frame: pl.DataFrame) -> dict[str, str]:
     made |= {c: "time_limit_s" for c in _asked_times(times, frame)}
     memory = named.get("memory_b", [])
     made |= {c: "" for c in memory if not _asked_memory(c, frame, alone=len(memory) == 1)}
-    nodes = named.get("nodes", [])
-    asked = [c for c in nodes if "req" in c.lower()]
-    if len(asked) == 1 and len(nodes) == 2 and "nodes_requested" not in frame.columns:
-        made[asked[0]] = "nodes_requested"
+    for size in ("nodes", "gpus", "cores"):
+        asked = [c for c in named.get(size, []) if "req" in c.lower()]
+        both = len(asked) == 1 and len(named[size]) == 2
+        if both and f"{size}_requested" not in frame.columns:
+            made[asked[0]] = f"{size}_requested"
     return made
 
 

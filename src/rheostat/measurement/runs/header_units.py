@@ -51,6 +51,8 @@ EITHER = frozenset({"mw", "mj", "mwh"})
 """Small letters that may be milli or mega: ``mw``, ``mj``, ``mwh``."""
 CLOCK = re.compile(r"[ _]*[(\[]\s*(h{1,2}:)?m{1,2}:s{1,2}\s*[)\]]$", re.IGNORECASE)
 BRACKETS = re.compile(r"(.+?)[ _]*[(\[]\s*(\w+)\s*[)\]]")
+AGGREGATED = re.compile(r"(.+)[ _.](mean|avg|average|std|min|max|count)", re.IGNORECASE)
+"""Names that pandas gives to what it aggregates; the unit stands before."""
 SAID = re.compile(r"(.+?)(?:[ _]in[ _]|\s*/\s*)(\w+)")
 ENDED = re.compile(r"(.+)([ _.])([^\W_]+)")
 JOINED = re.compile(rf"(.*?[a-z0-9])({'|'.join(_capitals())})")
@@ -71,9 +73,16 @@ def split_unit(name: str, *, timed: bool = False) -> tuple[str, str, str, float]
     (('energy', '_j', 'J', 1000000.0), ('Wall clock', '_s', 's', 1.0))
     >>> split_unit("memory in GiB")[2:], split_unit("ReqMemMB"), split_unit("power_mw")[1:]
     (('B', 1073741824.0), ('ReqMem', '_b', 'B', 1000000.0), ('', '', 1.0))
+    >>> split_unit("runtime_ms_mean"), split_unit("runtime_s_count")[1]
+    (('runtime_mean', '_s', 's', 0.001), '')
     >>> split_unit("branches_per_s"), split_unit("bw_gb_s")[1:]
     (('branches_per_s', '', '1/s', 1.0), ('', '', 1.0))
     """
+    if aggregate := AGGREGATED.fullmatch(name):
+        stem, suffix, base, factor = split_unit(aggregate[1])
+        if suffix:
+            of = aggregate[2].lower()
+            return (name, "", "", 1.0) if of == "count" else (f"{stem}_{of}", suffix, base, factor)
     name = ALONE.get(name.strip().lower(), name)
     name = CLOCK.sub("_s", name)  # "Wall clock [hh:mm:ss]"
     if bracket := BRACKETS.fullmatch(name):

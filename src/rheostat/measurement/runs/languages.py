@@ -83,10 +83,12 @@ NAMES: tuple[tuple[str, str], ...] = (
                  r"|einreichung|eingereicht(_am)?|ingediend|inskickad|innsendt|data_zg[lł]oszenia"
                  r"|投入時刻|提交时间"),
     ("start_s", r"((data|hora)_(de_)?)?in[ií]cio|((fecha|hora)_(de_)?)?inicio"
-                r"|((date|heure)_)?(de_)?d[eé]but|beginn|startzeit|((data|ora)_)?inizio|gestart|starttijd|starttid|data_rozpocz[eę]cia"
-                r"|開始時刻|开始时间"),
+                r"|((date|heure)_)?(de_)?d[eé]but|beginn|startzeit|((data|ora)_)?inizio"
+                r"|gestart(et)?(_am)?|starttijd|starttid|startad|startet|(commenc[eé]|d[eé]marr[eé])(_le)?|(iniciad|comenzad|avviat|iniziat)[oa]"
+                r"|data_rozpocz[eę]cia|開始時刻|开始时间"),
     ("end_s", r"((data|hora)_(de_)?)?(fim|t[eé]rmino)|((fecha|hora|date|heure)_(de_)?)?fin"
-              r"|ende|endzeit|(data|ora)_fine|(be|ge)[eë]indigd|eindtijd|avslutad|avsluttet|sluttid"
+              r"|ende|endzeit|beendet(_am)?|(data|ora)_fine|(be|ge)[eë]indigd|eindtijd|avslutad"
+              r"|avsluttet|sluttid|termin[eé](_le)?|(terminad|finalizad|terminat|conclu[ií]d)[oa]"
               r"|data_zako[nń]czenia|終了時刻|结束时间"),
     ("state", r"situa[cç][aã]o|終了状態|状態|状态"),
 )  # fmt: skip
