@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rheostat.core.jobs import Moment
+from rheostat.errors import DataError
 from rheostat.measurement.runs import read_runs
 
 
@@ -70,3 +71,32 @@ def test_means_of_aggregated_runs_are_the_quantities_in_their_unit(jobs):
     assert taken == pytest.approx((2.0, 500.0, 250.0))
     assert mean.frame["runtime_min_s"][0] == pytest.approx(1.9)  # a minimum, no minutes
     assert mean.frame["runtime_ms_count"][0] == 5
+
+
+def test_moments_of_kibana_are_read_and_said_to_be_in_no_unit(jobs):
+    ran = jobs(
+        "nodes,start_time,end_time\n"
+        '1,"Feb 27, 2025 @ 09:28:10.837","Feb 27, 2025 @ 09:53:31.864"\n'
+        '2,"Feb 28, 2025 @ 23:00:00.000","Mar 1, 2025 @ 01:00:00.000"\n'
+    )
+    assert ran.frame["runtime_s"].to_list() == pytest.approx([1521.027, 7200.0])
+    assert "taken as s" not in _said(ran)
+
+
+def test_a_table_whose_first_line_is_a_job_is_told_that_headings_are_missing(jobs):
+    row = "{}|sim|ann|2026-10-05T12:09:45|2026-10-05T14:01:46|01:52:01|64|COMPLETED\n"
+    with pytest.raises(DataError, match=r"2026-10-05T12:09:45.*leave out its -n"):
+        jobs(row.format(5000) + row.format(5001))
+
+
+def test_an_export_of_weights_and_biases_has_watts_of_gpus_and_no_application(jobs):
+    gpus = "system/gpu.0.powerWatts,system/gpu.1.powerWatts"
+    runs = jobs(
+        f"Name,State,Created,Runtime,Sweep,batch_size,{gpus}\n"
+        "run-00,finished,2026-10-01T10:00:00.000Z,5188,,16,188,185\n"
+        "run-01,crashed,2026-10-01T10:00:00.000Z,20,,32,190,\n"
+    )
+    assert runs.frame["power_w"].to_list() == [373.0, None]  # of one GPU is not of both
+    assert "app" not in runs.columns
+    assert runs.frame["censored"].to_list() == [False, True]
+    assert "the sum of 2 GPUs" in _said(runs)

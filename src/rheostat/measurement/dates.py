@@ -16,8 +16,25 @@ NUMBER = r"^\s*[-+]?\d+(\.\d*)?\s*$"
 WITH_ZONE = r"\d\d:\d\d(:\d\d(\.\d+)?)?\s*(Z|[-+]\d\d:?\d\d)\s*$"
 DAY_FIRST = ("%d/%m/%Y", "%d-%m-%Y", "%d/%m/%y")
 MONTH_FIRST = ("%m/%d/%Y", "%m-%d-%Y", "%m/%d/%y")
-EITHER = ("%d.%m.%Y", "%d.%m.%y", "%Y/%m/%d", "%Y.%m.%d", "%d-%b-%Y", "%d %b %Y", "%b %d %Y")
-TIMES = (" %H:%M:%S%.f", " %H:%M", " %I:%M:%S %p", " %I:%M %p", "T%H:%M:%S%.f", "")
+EITHER = (
+    "%d.%m.%Y",
+    "%d.%m.%y",
+    "%Y/%m/%d",
+    "%Y.%m.%d",
+    "%d-%b-%Y",
+    "%d %b %Y",
+    "%b %d %Y",
+    "%b %d, %Y",
+)
+TIMES = (
+    " %H:%M:%S%.f",
+    " @ %H:%M:%S%.f",
+    " %H:%M",
+    " %I:%M:%S %p",
+    " %I:%M %p",
+    "T%H:%M:%S%.f",
+    "",
+)
 WHOLE = ("%a %b %d %H:%M:%S %Y", "%b %d %H:%M:%S %Y", "%Y%m%dT%H%M%S", "%Y%m%d %H:%M:%S")
 AS_ISO = "%Y-%m-%d %H:%M:%S%.f"
 READ = "times as {} read {}"

@@ -7,6 +7,7 @@ noted, and a column of unknown kind counts as known at the END, where it cannot 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -59,6 +60,11 @@ from rheostat.measurement.runs.tool_tables import with_units
 QUANTITIES = ("runtime_s", "power_w", "energy_j")
 MEASURED = {*QUANTITIES, "span_s", "package_power_w", "dram_power_w"}
 ASKED = {"nodes", "gpus", "cores", "tasks", "time_limit_s"}
+CLOCKED = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d"
+NO_HEADINGS = (
+    "expected names of columns in the first line, got those of a job ({}): write them above; "
+    "where sacct wrote it, leave out its -n (--noheader)"
+)
 COMMA = r"^\s*[-+]?\d+,\d"
 
 
@@ -112,6 +118,8 @@ def read_runs(
     frame, notes = table_frame(path, encoding, keep)
     if all(frame[c].null_count() == frame.height for c in frame.columns if c != ROW):
         raise DataError(str(path), ["no cell has a value", _present(frame)])
+    if moments := [c for c in frame.columns if re.match(CLOCKED, c)]:
+        raise DataError(str(path), [NO_HEADINGS.format(moments[0])])
     chosen = Mapped.of({"columns": dict(columns or {}), "known": dict(known or {})})
     chosen = chosen.over(
         load_mapping(map) if isinstance(map, (str, Path)) else Mapped.of(map or {})
@@ -300,7 +308,7 @@ def _guess(theirs: str, values: pl.Series, known: Mapping[str, Moment], alone: s
     ):
         scale = scale if ours.endswith(suffix or "\0") else 1.0
         scale = since_1970(values)[0] if ours in INSTANTS and not unit else scale
-        dates = values.dtype.is_temporal()
+        dates = values.dtype.is_temporal() or (ours in INSTANTS and not values.dtype.is_numeric())
         return Guess(ours, theirs, scale, NAMED[ours].unit, NAMED[ours].known, dates)
     moment = known.get(theirs, guess_known(theirs, values))
     if unit and values.dtype.is_numeric():

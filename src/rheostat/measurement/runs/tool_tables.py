@@ -105,6 +105,20 @@ def _zeus(frame: pl.DataFrame) -> Changed:
     return _renamed(named, {"elapsed_time": "elapsed_time_s"}), [Note(said)]
 
 
+def _wandb(frame: pl.DataFrame) -> Changed:
+    """Runs of Weights & Biases: their names are no application, the watts of GPUs are summed."""
+    frame = _renamed(frame, {"Name": "run_name"})
+    gpus = [c for c in frame.columns if re.fullmatch(r"system[/.]gpu\.\d+\.powerWatts", c)]
+    said = "columns mapped as those of Weights & Biases"
+    if not gpus or "power_W" in frame.columns:
+        return frame, [Note(said)]
+    watts = pl.sum_horizontal(
+        (pl.col(c).cast(pl.Float64, strict=False) for c in gpus), ignore_nulls=False
+    )
+    said += f": power is the sum of {len(gpus)} GPUs"
+    return frame.with_columns(power_W=watts).drop(gpus), [Note(said)]
+
+
 def _ear(frame: pl.DataFrame) -> Changed:
     """A row for each node of a step becomes one for the step: the longest time, all power."""
     steps = [c for c in ("JOBID", "STEPID", "APPID") if c in frame.columns]
@@ -186,6 +200,7 @@ TOOLS: tuple[tuple[frozenset[str], Callable[[pl.DataFrame], Changed]], ...] = (
     (frozenset({"command", "mean", "stddev", "user", "system"}), _hyperfine),
     (frozenset({"label", "timestamp", "duration", "pkg", "dram", "socket"}), _pyrapl),
     (frozenset({"window_name", "elapsed_time"}), _zeus),
+    (frozenset({"Name", "State", "Created", "Runtime", "Sweep"}), _wandb),
     (frozenset({"JOBID", "TIME_SEC", "DC_NODE_POWER_W"}), _ear),
 )  # fmt: skip
 """Columns that tell a tool's table, and what is done with it."""
