@@ -191,7 +191,7 @@ def site_refit(
     past, recent, _ = divided(log, test_period)
     recent = ended_jobs(recent, "site refit")
     chosen = kind_of(method, log, ("nodes",))
-    judged, pending = _Judged(), False
+    judged, pending = _RefitScores(), False
     if current is not None:
         new = inputs.fitted(past, None, chosen, seed)
         confirmed = confirmed_beside(path) if kept.exists() else current
@@ -213,7 +213,7 @@ def site_refit(
 
 
 @dataclass(frozen=True)
-class _Judged:
+class _RefitScores:
     """What the newest jobs say of the model in use, of a new one, and of the last confirmed one.
 
     ``missed`` and ``changed`` are of `missed`: of the model in use, and of the confirmed one.
@@ -242,7 +242,7 @@ class _Judged:
 
 def _judged(
     recent: JobTable, current: Predictor, new: Predictor, confirmed: Predictor | None
-) -> _Judged:
+) -> _RefitScores:
     """``confirmed`` is None where a person has just accepted what is recorded."""
     asked = recent.known_at(Moment.SUBMIT)
     with listener.working(f"forecasting {len(recent):,} jobs"):
@@ -256,7 +256,7 @@ def _judged(
     )
     by_current = missed(recent, theirs)
     strange = bool(by_current and missed(recent, ours))
-    return _Judged(scores, by_current, {} if last is None else missed(recent, last), strange)
+    return _RefitScores(scores, by_current, {} if last is None else missed(recent, last), strange)
 
 
 def _numbered(jobs: JobTable) -> Array:
