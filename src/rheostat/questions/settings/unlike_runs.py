@@ -13,6 +13,7 @@ from rheostat.errors import QuestionError
 from rheostat.questions import listener
 from rheostat.questions.settings.machine_kinds import MachineKinds, few, machine_kinds
 from rheostat.recipes import nodecount
+from rheostat.recipes.problem_size import grown
 
 NAMED = 3
 """Odd runs that are named."""
@@ -79,7 +80,7 @@ def tell_unlike(runs: JobTable, space: Space) -> None:
     if mixed and not kinds:
         said = f"runs that differ in {', '.join(mixed)} count as repeats: --where tells apart"
         listener.note(said)
-    if larger := nodecount.grown(runs, space.names):
+    if larger := grown(runs, space.names):
         said = f"{', '.join(larger)} differs between the settings: if that is the size of the work"
         listener.note(f"{said}, they are not of one problem and cannot be compared: --where")
     for column in nodecount.confounded(runs, space.names):
