@@ -12,8 +12,8 @@ from rheostat.core.space import Space
 from rheostat.errors import QuestionError
 from rheostat.questions import listener
 from rheostat.questions.settings.machine_kinds import MachineKinds, few, machine_kinds
+from rheostat.questions.settings.problem_size import grown
 from rheostat.recipes import nodecount
-from rheostat.recipes.problem_size import grown
 
 NAMED = 3
 """Odd runs that are named."""

@@ -4,7 +4,7 @@ import pytest
 
 import rheostat as rh
 from rheostat import table
-from rheostat.recipes.problem_size import grown
+from rheostat.questions.settings.problem_size import grown
 
 RANKS = {"ranks": [1, 2, 4], "runtime_s": [10.0, 11.0, 12.0]}
 
