@@ -131,6 +131,7 @@ def test_decide_names_a_run_unlike_its_repeats_as_front_does():
     shown = rh.front(table(one), knobs="cap_w=200,300", rule="slowdown=1.1")
     assert any(n.startswith(said) for n in shown.notes)
     two = {k: v * 2 for k, v in one.items()} | {"app": ["fem"] * 10 + ["other"] * 10}
+    two["rep"] = [1, 2, 3, 4, 5] * 4
     two["runtime_s"] = [*times[:2], 104.2, *times[3:], *times]
     other = rh.decide(table(two), knobs="cap_w=200,300", slowdown=10)
     (note,) = (n for n in other.notes if n.startswith("one run at"))

@@ -31,6 +31,7 @@ from rheostat.decision.accuracy import Accuracy, accuracy
 from rheostat.decision.backtest import divided, end_s
 from rheostat.errors import DataError
 from rheostat.measurement.repairs import TOTALS, per_node_requests
+from rheostat.measurement.serving.energy_names import plain
 
 OBJECTIVES = ("runtime_s", "energy_j")
 PAPER_OBJECTIVES = ("runtime_s", "power_w")
@@ -158,7 +159,7 @@ def differing(runs: JobTable, knobs: Sequence[str]) -> tuple[str, ...]:
 
 def _counts_repeats(frame: pl.DataFrame, column: str, knobs: Sequence[str]) -> bool:
     """Whether a column numbers the runs of a setting: its name says so, no number comes twice."""
-    if not (REPEAT.fullmatch(column.lower()) and frame[column].dtype.is_integer()):
+    if not (REPEAT.fullmatch(plain(column)) and frame[column].dtype.is_integer()):
         return False
     return not frame.select(*knobs, column).is_duplicated().any()
 
@@ -195,7 +196,7 @@ def split_settings(
     """A column of hardware or work of which no value ran all settings: its name, what each ran.
 
     Settings of one knob are then compared across machines or problems; None where that is not so.
-    A size of which some value ran one setting alone may follow from the knob: see `grown`.
+    A size of which some value ran one setting alone may follow from the knob: weak scaling.
 
     >>> from rheostat import table
     >>> runs = {"batch_size": [8, 16, 16, 32], "gpu": ["H100", "H100", "A100", "A100"]}
@@ -206,8 +207,8 @@ def split_settings(
         return None
     knob = knobs[0]
     for column in (c for c in runs.columns if c != knob):
-        machine = HARDWARE.fullmatch(column.lower()) and runs.frame[column].dtype == pl.String
-        size = column not in VOCABULARY and PROBLEM.search(column.lower())
+        machine = HARDWARE.fullmatch(plain(column)) and runs.frame[column].dtype == pl.String
+        size = column not in VOCABULARY and PROBLEM.search(plain(column))
         if not (machine or size):
             continue
         pairs = runs.frame.select(column, knob).drop_nulls().unique().sort(column, knob)
@@ -311,25 +312,6 @@ def drift(runs: JobTable, knobs: Sequence[str]) -> float:
         return 1.0
     span = known.select(clock.max() - clock.min()).item()
     return float(np.exp(slope * span))
-
-
-def grown(runs: JobTable, knobs: Sequence[str]) -> tuple[str, ...]:
-    """Columns that tell how large a problem is and differ from one setting of ``knobs`` to another.
-
-    Weak scaling: a setting that did twice the work is no slower for taking as long.
-
-    >>> from rheostat import table
-    >>> grown(table({"nodes": [1, 2], "cells": [100, 200], "runtime_s": [9.0, 9.1]}), ["nodes"])
-    ('cells',)
-    """
-    alike = differing(runs, knobs)
-    return tuple(
-        c
-        for c in runs.columns
-        if c not in (*knobs, *alike, *VOCABULARY)
-        and PROBLEM.search(c.lower())
-        and runs.frame[c].drop_nulls().n_unique() > 1
-    )
 
 
 def accuracy_on_newest(jobs: JobTable, new: Predictor, share: float) -> dict[str, Accuracy]:

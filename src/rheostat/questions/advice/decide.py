@@ -186,7 +186,9 @@ def decide(
     if model is None:
         learner = measured_repeats(learner, log, space.names, wanted)
     if isinstance(learner, MeasuredRepeats):
-        tell_odd(log, (*space.names, *differing(log, space.names)))
+        who = [c for c in differing(log, space.names) if c in ("app", "user")]
+        alike = (*space.names, *who)  # repeats are numbered within an application
+        tell_odd(log, (*alike, *differing(log, alike)))
     with listener.working(f"advising {len(waiting):,} jobs"):
         advice = decisions.decide(waiting, learner, space, *rules, objectives=wanted)
     made = DecideAnswer(advice=advice, accuracy=accuracy, learnt_from_these_jobs=seen, log=answer)

@@ -12,6 +12,7 @@ from rheostat.core.space import Space
 from rheostat.errors import QuestionError
 from rheostat.questions import listener
 from rheostat.questions.settings.machine_kinds import MachineKinds, few, machine_kinds
+from rheostat.questions.settings.problem_size import grown
 from rheostat.recipes import nodecount
 
 NAMED = 3
@@ -79,7 +80,7 @@ def tell_unlike(runs: JobTable, space: Space) -> None:
     if mixed and not kinds:
         said = f"runs that differ in {', '.join(mixed)} count as repeats: --where tells apart"
         listener.note(said)
-    if larger := nodecount.grown(runs, space.names):
+    if larger := grown(runs, space.names):
         said = f"{', '.join(larger)} differs between the settings: if that is the size of the work"
         listener.note(f"{said}, they are not of one problem and cannot be compared: --where")
     for column in nodecount.confounded(runs, space.names):

@@ -1,0 +1,95 @@
+"""Whether settings did the same work: columns that tell how large a problem is, by name or value.
+
+Weak scaling: a setting that did twice the work is no slower for taking as long.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+
+import polars as pl
+
+from rheostat.core.jobs import JobTable, Moment
+from rheostat.core.vocabulary import VOCABULARY
+from rheostat.measurement.serving.energy_names import plain
+from rheostat.recipes.nodecount import PROBLEM, REPEAT, differing
+
+FEWEST_SIZES, GROWTH = 3, 1.5
+"""Texts tell a size from that many settings on, of which the last is larger by that factor."""
+AMOUNT = re.compile(r"\s*[~≈<>]?\s*(\d+(?:[.,]\d+)?)(?![\d.,:/-])\s*([kKMGT](?![a-z]))?\s*(.*)")
+PREFIX = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+RESULT_UNIT = re.compile(r"([mun]?s|sec\w*|min\w*|h|hours?|[kM]?W|[kMG]?J|k?Wh|[MG]?Hz|x|times)?")
+"""What follows a number that was measured or names a knob, in place of a size."""
+NO_SIZE = re.compile(
+    r"(^|_)(n?nodes?|nodelist|cores?|n?cpus?|n?gpus?|ranks?|n?procs?|process\w*|tasks?|threads?|"
+    r"hosts?|hostnames?|date|day|started|ended|seed|id|job|run|notes?|remarks?|comments?|version|"
+    r"commit|speed_?up|efficiency|ratio|gain|throughput|cost|price|cap|freq|frequency|limit|"
+    r"jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)(_|$)"
+)
+"""Words of headings and cells that count machines, days or results."""
+PER = re.compile(
+    r"_per_(s|sec\w*|min\w*|h|hours?|j|joules?|w|watts?|k?wh|nodes?|cores?|cpus?|gpus?|ranks?|"
+    r"proc\w*|tasks?|threads?)(_|$)"
+)
+"""Rates, and what falls to a node where the whole is divided."""
+
+
+def grown(runs: JobTable, knobs: Sequence[str]) -> tuple[str, ...]:
+    """Columns that tell how large a problem is and differ from one setting of ``knobs`` to another.
+
+    By their name, or as texts that begin with a number which rises with a knob.
+
+    >>> from rheostat import table
+    >>> grown(table({"nodes": [1, 2], "cells": [100, 200], "runtime_s": [9.0, 9.1]}), ["nodes"])
+    ('cells',)
+    >>> share = {"nodes": [1, 2, 4], "Part": ["12.5% / ~150", "25% / ~300", "50% / ~600"]}
+    >>> grown(table({**share, "runtime_s": [9.0, 9.1, 9.3]}), ["nodes"])
+    ('Part',)
+    """
+    mixed, before = differing(runs, knobs), runs.known_at(Moment.SUBMIT).columns
+    others = [c for c in runs.columns if c not in (*knobs, *mixed, *VOCABULARY)]
+    return tuple(
+        c
+        for c in others
+        if (_named_size(c) and runs.frame[c].drop_nulls().n_unique() > 1)
+        or (c in before and any(_rises(runs.frame, c, k) for k in knobs))
+    )
+
+
+def _named_size(column: str) -> bool:
+    """Whether a heading names a size, and not its rate or its share of a part of the machine."""
+    heading = plain(column)
+    return bool(PROBLEM.search(heading)) and not PER.search(heading)
+
+
+def _rises(frame: pl.DataFrame, column: str, knob: str) -> bool:
+    """Whether a column of texts begins with a number that grows with the knob and is not it."""
+    heading = plain(column)
+    if frame[column].dtype != pl.String or NO_SIZE.search(heading) or REPEAT.fullmatch(heading):
+        return False
+    if knob not in frame.columns or not frame[knob].dtype.is_numeric():
+        return False
+    pairs = frame.select(knob, column).drop_nulls().unique().sort(knob)
+    values = pairs[knob].to_list()
+    sizes = [_size(text) for text in pairs[column]]
+    known = [s for s in sizes if s is not None]
+    if len(known) < max(FEWEST_SIZES, len(sizes), frame[knob].n_unique()) or known == values:
+        return False
+    return known[-1] > GROWTH * known[0] and all(a < b for a, b in pairwise(known))
+
+
+def _size(text: str) -> float | None:
+    """The amount that a text begins with; None of a count of machines, a date or a result.
+
+    >>> [_size(t) for t in ("~150 k cells", "4 GB", "1.9x", "12 s", "64 cores", "1.2.2025", "n4")]
+    [150000.0, 4000000000.0, None, None, None, None, None]
+    """
+    amount = AMOUNT.fullmatch(text)
+    if amount is None:
+        return None
+    number, prefix, rest = amount.groups()
+    if (rest and RESULT_UNIT.fullmatch(rest)) or NO_SIZE.search(plain(rest)):
+        return None
+    return float(number.replace(",", ".")) * PREFIX.get(prefix, 1.0)

@@ -1,0 +1,67 @@
+"""Weak scaling is seen by the name of a size or by texts that grow with a knob; names are not."""
+
+import pytest
+
+import rheostat as rh
+from rheostat import table
+from rheostat.questions.settings.problem_size import grown
+
+RANKS = {"ranks": [1, 2, 4], "runtime_s": [10.0, 11.0, 12.0]}
+
+
+def sizes(column, values):
+    return grown(table({**RANKS, column: values}), ["ranks"])
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        ("Data Points", ["few", "more", "most"]),  # words of a size, however they are joined
+        ("meshSize", ["S", "M", "L"]),
+        ("Grid-Cells", [1000, 2000, 4000]),
+        ("Share of data", ["12.5% / ~150", "25% / ~300", "50% / ~600"]),
+        ("input", ["512 MB", "1 GB", "2 GB"]),
+        ("domain", ["64x64", "128x64", "128x128"]),
+    ],
+)
+def test_a_size_that_grows_with_the_knob_is_named(column, values):
+    if column == "domain":  # the first number has to rise, else the text is a name
+        assert sizes(column, values) == ()
+        values = ["64x64", "128x64", "256x64"]
+    assert sizes(column, values) == (column,)
+    answer = rh.front(table({**RANKS, column: values}), knobs="ranks=1,2,4", objectives="runtime_s")
+    assert any(f"{column} differs between the settings" in n for n in answer.notes)
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        ("config", ["1 x 8", "2 x 8", "4 x 8"]),  # the knob once more
+        ("layout", ["8 cores", "16 cores", "32 cores"]),
+        ("total cores", ["8", "16", "32"]),
+        ("hosts", ["n[001]", "n[001-002]", "n[001-004]"]),
+        ("label", ["a1", "b2", "c4"]),
+        ("when", ["2026-01-01", "2026-02-01", "2026-03-01"]),
+        ("when", ["1 Feb 2026", "2 Feb 2026", "3 Feb 2026"]),
+        ("when", ["1.2.2026", "2.2.2026", "3.2.2026"]),
+        ("gained", ["1.0x", "1.9x", "3.5x"]),
+        ("speedup", ["1.0", "1.9", "3.5"]),
+        ("node-hours", ["0.1 node h", "0.2 node h", "0.4 node h"]),
+        ("waited", ["1 s", "3 s", "9 s"]),
+        ("local part", ["100 rows", "50 rows", "25 rows"]),
+        ("image", ["4711.server", "4712.server", "4713.server"]),
+        ("k", [1, 5, 9]),
+        ("Tokens/s", [100, 190, 350]),
+        ("cells per rank", [400, 200, 100]),
+    ],
+)
+def test_what_else_goes_with_the_settings_is_not(column, values):
+    assert sizes(column, values) == ()
+
+
+def test_two_settings_or_several_texts_at_one_tell_nothing():
+    two = {"ranks": [1, 2], "part": ["10 MB", "20 MB"], "runtime_s": [9.0, 9.0]}
+    assert grown(table(two), ["ranks"]) == ()
+    part = ["10 MB", "20 MB", "40 MB", "40 MB", "20 MB", "10 MB"]
+    crossed = {"ranks": [1, 2, 4] * 2, "part": part, "runtime_s": [9.0] * 6}
+    assert grown(table(crossed), ["ranks"]) == ()
