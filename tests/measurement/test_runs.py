@@ -301,6 +301,14 @@ def test_a_row_whose_energy_cannot_be_its_power_times_its_runtime_has_neither(cs
     assert two.frame["energy_j"].to_list() == [None, 1000.0]
 
 
+def test_few_tasks_of_arrays_among_many_jobs_keep_their_numbers(csv):
+    """Fewer than a tenth of the jobs were of arrays: their identifiers were lost as no numbers."""
+    rows = [f"{4000 + i},a,1,60" for i in range(40)] + ["4005_1,a,1,60", "4005_[3-9],a,1,60"]
+    jobs = read_runs(csv("\n".join(["job_id,app,nodes,runtime_s", *rows, ""])))
+    assert jobs.frame["job_id"].to_list()[-3:] == ["4039", "4005_1", "4005_[3-9]"]
+    assert "not a number" not in str(jobs.notes)
+
+
 def test_a_table_of_another_language_is_told_how_to_name_its_columns(csv):
     with pytest.raises(DataError, match=r"--column runtime_s=THEIRS.*in Python"):
         read_runs(csv("Csomópontok;Futásidő (min)\n1;60,5\n2;31,5\n"))

@@ -138,6 +138,10 @@ def _rows(path: str | Path, text: list[str], delimiter: str) -> tuple[list[list[
     return rows, broken
 
 
+TASK = r"^\d+(_(\d+|\[.*\]?)|\.[a-z]+)$"
+"""A task of a job array or a step: its column holds identifiers, however few of them are such."""
+
+
 def typed_frame(
     cells: Mapping[str, Sequence[str]], rows: Sequence[int]
 ) -> tuple[pl.DataFrame, list[Note]]:
@@ -298,7 +302,7 @@ def _typed(cells: Sequence[str]) -> tuple[pl.Series, list[int]]:
         number = text.cast(dtype, strict=False)
         bad = (number.is_null() & text.is_not_null()).arg_true()
         allowed = 0 if dtype == pl.Int64 else 0.1 * there
-        if there and len(bad) <= allowed:
+        if there and len(bad) <= allowed and not text[bad].str.contains(TASK).any():
             return number, bad.to_list()
     if there and (pl.Series(cells, dtype=pl.String).str.strip_chars() == NO).any():
         text = pl.Series([NO if c.strip() == NO else t for c, t in zip(cells, text, strict=True)])
