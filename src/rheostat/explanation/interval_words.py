@@ -7,8 +7,8 @@ import numpy as np
 from rheostat.errors import DataError
 from rheostat.prediction.serving_law import ServingLaw
 from rheostat.prediction.serving_law.left_out_models import left_out_models
+from rheostat.prediction.serving_law.measured_rows import QUANTITIES
 from rheostat.prediction.serving_law.part_weights import FEWEST
-from rheostat.prediction.serving_law.predictor import QUANTITIES
 
 LEAST_HELD = 0.8
 """90 % intervals that hold less of what was left out than this are taken for no limit."""

@@ -9,7 +9,7 @@ import polars as pl
 from rheostat.core.jobs import JobTable
 from rheostat.errors import DataError
 from rheostat.measurement.serving.model_config import ModelConfig
-from rheostat.prediction.serving_law.predictor import QUANTITIES
+from rheostat.prediction.serving_law.measured_rows import QUANTITIES
 from rheostat.recipes.energylens import PLACEMENT, fitting
 
 UNKNOWN = (*QUANTITIES, "tokens_per_s")

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rheostat.prediction.serving_law.predictor import QUANTITIES, ServingLaw
+from rheostat.prediction.serving_law.measured_rows import QUANTITIES
+from rheostat.prediction.serving_law.predictor import ServingLaw
 
 Z = 1.6449
 FEWEST = 3

@@ -8,7 +8,8 @@ from scipy.special import ndtri
 
 from rheostat.prediction.serving_law.configurations import Array, Configurations
 from rheostat.prediction.serving_law.law import NAMES, in_units
-from rheostat.prediction.serving_law.predictor import QUANTITIES, ServingLaw
+from rheostat.prediction.serving_law.measured_rows import QUANTITIES
+from rheostat.prediction.serving_law.predictor import ServingLaw
 from rheostat.prediction.serving_law.sharing import PARAMETERS, PriorCovariance, variance
 
 

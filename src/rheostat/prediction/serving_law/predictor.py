@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import polars as pl
 from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg.lapack import dpotri
 
@@ -24,13 +23,13 @@ from rheostat._threads import one_thread
 from rheostat.core.jobs import JobTable, Moment, Note
 from rheostat.core.outcome import Outcome
 from rheostat.errors import NotFitted
-from rheostat.prediction.features.model_columns import learnable
 from rheostat.prediction.saved_models.from_file import blames_its_file
 from rheostat.prediction.serving_law.configurations import NEEDED, Array, Configurations
 from rheostat.prediction.serving_law.kernel_medians import medians
 from rheostat.prediction.serving_law.law import MEDIAN, NAMES, in_units, jacobian, step
 from rheostat.prediction.serving_law.learned_part import LogGaussian
 from rheostat.prediction.serving_law.measured_range import outside
+from rheostat.prediction.serving_law.measured_rows import QUANTITIES, measured_rows
 from rheostat.prediction.serving_law.part_weights import (
     FEWEST,
     LeftOut,
@@ -43,8 +42,6 @@ from rheostat.prediction.serving_law.part_weights import (
 )
 from rheostat.prediction.serving_law.sharing import PARAMETERS, PriorCovariance
 
-TARGETS = ("itl_s", "energy_per_token_j")
-QUANTITIES = (*TARGETS, "power_w")
 NOISE, SCATTER = 0.02, 0.1
 """Relative error of one measurement; of the law, where no residual is learned."""
 EVERY = tuple(range(len(QUANTITIES)))
@@ -104,7 +101,7 @@ class ServingLaw:
     def fit(self, jobs: JobTable) -> ServingLaw:
         """Learn from measured configurations; a table without rows leaves the prior."""
         jobs.refuse_later_than(Moment.SUBMIT, NEEDED)
-        kept, logs = _measured(jobs)
+        kept, logs = measured_rows(jobs)
         self.configurations_ = len(kept)
         kept, logs = _few(kept, logs)
         self.seen_ = Configurations.of(kept)
@@ -367,35 +364,3 @@ def _every(name: str) -> float:
 def _learned(seen: Configurations, logs: Array) -> LogGaussian | None:
     """The learned part of a quantity, where it was measured often enough."""
     return LogGaussian(seen, logs) if np.isfinite(logs).sum() >= FEWEST else None
-
-
-def _measured(jobs: JobTable) -> tuple[JobTable, Array]:
-    """Rows with a target, and the logarithms of these and of power (NaN: unknown), (n, q)."""
-    if not len(jobs):
-        return jobs, np.zeros((0, len(QUANTITIES)))
-    there = [t for t in TARGETS if t in jobs.columns]
-    if not there:
-        jobs.require(*TARGETS)
-    values = np.column_stack([_positive(jobs, t) for t in TARGETS])
-    some = np.isfinite(values).any(axis=1) & ~jobs.cut_off
-    if not some.any():
-        learnable(jobs, there)  # says what is missing
-    kept, values = jobs.rows(some), values[some]
-    return kept, np.log(np.column_stack([values, _power(kept, values[:, 1])]))
-
-
-def _positive(jobs: JobTable, name: str) -> Array:
-    """A column, NaN where it has no number above 0."""
-    if name not in jobs.columns:
-        return np.full(len(jobs), np.nan)
-    values = jobs.frame[name].cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
-    return np.where(np.isfinite(values) & (values > 0), values, np.nan)
-
-
-def _power(jobs: JobTable, energy: Array) -> Array:
-    """Measured watts of all GPUs; where only tokens per second are known, times their energy."""
-    power = np.full(len(jobs), np.nan)
-    for name, times in (("tokens_per_s", energy), ("power_w", np.ones(len(jobs)))):
-        values = _positive(jobs, name) * times
-        power = np.where(np.isfinite(values), values, power)
-    return power

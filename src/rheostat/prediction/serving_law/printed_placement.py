@@ -16,7 +16,8 @@ from rheostat.core.jobs import JobTable
 from rheostat.prediction.serving_law.configurations import Array, Configurations
 from rheostat.prediction.serving_law.equation import LATEX, PYTHON, SYMBOLS, TEXT
 from rheostat.prediction.serving_law.law import NAMES, PARAMETERS, in_units, step
-from rheostat.prediction.serving_law.predictor import QUANTITIES, ServingLaw
+from rheostat.prediction.serving_law.measured_rows import QUANTITIES
+from rheostat.prediction.serving_law.predictor import ServingLaw
 
 AT_ONCE = 6
 """Configurations side by side in the printed table."""

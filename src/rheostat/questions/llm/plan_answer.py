@@ -21,7 +21,7 @@ from rheostat.explanation.number_words import spanned
 from rheostat.prediction.accelerators import Accelerator, stating
 from rheostat.prediction.serving_law import ServingLaw
 from rheostat.prediction.serving_law.equation import as_text
-from rheostat.prediction.serving_law.predictor import QUANTITIES
+from rheostat.prediction.serving_law.measured_rows import QUANTITIES
 from rheostat.questions import listener
 from rheostat.questions.answer import Answer
 from rheostat.questions.llm.runs import Medians

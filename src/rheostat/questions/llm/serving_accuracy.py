@@ -18,7 +18,7 @@ from rheostat.decision.accuracy import Accuracy, accuracy, accuracy_facts
 from rheostat.explanation.choices.advice import accuracy_words, calibration_chart
 from rheostat.explanation.number_words import plain_name
 from rheostat.prediction.serving_law import ServingLaw
-from rheostat.prediction.serving_law.predictor import QUANTITIES
+from rheostat.prediction.serving_law.measured_rows import QUANTITIES
 
 FOLDS, MOST, LEVEL = 5, 300, 0.9
 UNITS = {"itl_s": "s", "energy_per_token_j": "J", "power_w": "W"}

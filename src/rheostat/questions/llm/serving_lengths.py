@@ -9,7 +9,7 @@ import polars as pl
 
 from rheostat.core.jobs import JobTable, Moment, Note
 from rheostat.core.outcome import Array
-from rheostat.prediction.serving_law.predictor import QUANTITIES
+from rheostat.prediction.serving_law.measured_rows import QUANTITIES
 
 LENGTHS = ("prompt_tokens", "output_tokens")
 ALIKE = 1.25
