@@ -13,6 +13,8 @@ from rheostat.testing.published_logs.fugaku import write_fdata
 
 MONTHS = 38
 """F-DATA runs from March 2021 to April 2024."""
+LARGEST = 800_000
+"""Rows of a month at most, about what F-DATA's fullest has: more rows are more months."""
 BYTES_PER_ROW = 260
 """On disk, measured: 183 of the parquet files without embedding, 1 per coded number, and room."""
 
@@ -34,10 +36,11 @@ def sizes(rows: int, months: int) -> list[int]:
 
 
 def generate(
-    folder: Path, rows: int, seed: int, told: Callable[[int, int], None], months: int = MONTHS
+    folder: Path, rows: int, seed: int, told: Callable[[int, int], None], months: int = 0
 ) -> list[Path]:
     """Write the months that are not there yet; a month is renamed to its name when whole."""
     folder.mkdir(parents=True, exist_ok=True)
+    months = months or max(MONTHS, -(-rows // LARGEST))
     world, paths = site(rows // months, seed), []
     for i, n in enumerate(sizes(rows, months)):
         path = folder / f"{21 + (i + 2) // 12:02d}_{(i + 2) % 12 + 1:02d}.parquet"

@@ -50,6 +50,13 @@ def blocks(kind: str) -> list[str]:
     return re.findall(rf"^```{kind}\n(.*?)^```", PAGE.read_text(), re.M | re.S)
 
 
+def advised(etc: Path) -> bool:
+    """Whether jobs are submitted now: the page says nothing of more of them for another order."""
+    settings = etc / "rheostat.conf"
+    included = INCLUDED in (etc / "slurm.conf").read_text()
+    return included and "PriorityWeight" not in settings.read_text()
+
+
 def commands() -> list[str]:
     """Every command of the page, those that go on in the next line whole."""
     typed = "".join(blocks("sh-session")).replace("\\\n", " ")
@@ -128,12 +135,14 @@ def test_the_operators_page_from_the_first_job_to_the_removal(lab, tmp_path):
             operator.weeks_before()
         if command.startswith("rheostat site drift"):
             operator.types(LAST_WEEKS_MODEL)
-        if command.startswith(INSTALLS) and INCLUDED in (etc / "slurm.conf").read_text():
+        if command.startswith(INSTALLS) and advised(etc):
             operator.people_submit()
             operator.types("rheostat site ingest --sacct --store jobs")
             operator.types("rheostat site power --store jobs --map power.toml")
     assert {p.name: p.read_bytes() for p in etc.iterdir()} == before
     assert len(read(tmp_path / "jobs")) == 36 * (5 + 3)
+    weights = re.findall(r"Weight\w+=(\d+)", (tmp_path / "weights.conf").read_text())
+    assert set(weights) - {"0"} <= set(re.findall(r"\d+", said["sprio --weights"]))
     print("\n".join(f"$ {c}\n{t}" for c, t in said.items()))
     for name in ("advice.csv", "shadow.html", "model.rheo", "model.rheo.previous", "evening.html"):
         assert (tmp_path / name).stat().st_size > 100

@@ -27,8 +27,8 @@ def site(lab):
     etc, conf = lab.folder / "etc", lab.folder / "etc" / "slurm.conf"
     before, files = conf.read_text(), sorted(p.name for p in etc.iterdir())
 
-    def put(mode):
-        install(ADVICE, etc, mode=mode)
+    def put(mode, **more):
+        install(ADVICE, etc, mode=mode, **more)
         conf.write_text(f"{before}include rheostat.conf\n")
         lab.run("scontrol", "reconfigure")
         time.sleep(1.0)
@@ -75,3 +75,39 @@ def test_set_gives_the_advised_nodes_and_leaves_who_says_so(lab, site):
     Path(etc / "rheostat-advice").rename(etc / "away")
     assert sbatch(lab, "-N4")[1] == "4"
     (etc / "away").rename(etc / "rheostat-advice")
+
+
+WEIGHTS = """# Nearest to ours
+PriorityType=priority/multifactor
+PriorityWeightAge=0
+PriorityWeightJobSize=4000
+PriorityWeightFairshare=0
+PriorityMaxAge=3-0
+PriorityDecayHalfLife=7-0
+PriorityFavorSmall=YES
+"""
+
+
+def shown(lab):
+    """What slurmctld says of its priority."""
+    said = lab.run("scontrol", "show", "config").stdout
+    return dict(re.findall(r"^(Priority\w+) *= (\S+)", said, re.M))
+
+
+def test_weights_of_a_policy_order_the_queue_while_they_are_included(lab, site, tmp_path):
+    before = shown(lab)
+    (tmp_path / "weights.conf").write_text(WEIGHTS)
+    etc = site("record", priority=tmp_path / "weights.conf")
+    now = shown(lab)
+    assert (now["PriorityWeightJobSize"], now["PriorityFavorSmall"]) == ("4000", "Yes")
+    assert (now["PriorityWeightAge"], now["PriorityMaxAge"]) == ("0", "3-00:00:00")
+    first, *jobs = (lab.submit("cfd", "sleep 60", f"-N{n}", "-c64") for n in (4, 1, 2, 4))
+    listed = lab.run("sprio", "-h", "-o", "%i %J").stdout.split()
+    order = dict(zip(listed[::2], map(float, listed[1::2]), strict=True))
+    assert [order[j] for j in jobs] == [3000, 2000, 0]  # 4000 (1 - n / 4)
+    lab.run("scancel", first, *jobs)
+    conf = etc / "slurm.conf"
+    conf.write_text(conf.read_text().replace("include rheostat.conf\n", ""))
+    lab.run("scontrol", "reconfigure")
+    time.sleep(1.0)
+    assert shown(lab) == before

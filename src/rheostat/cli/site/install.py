@@ -25,6 +25,10 @@ def install(
     ] = 0.5,
     plan: Annotated[Path | None, option("Plan of caps that a prolog and an epilog apply.")] = None,
     gpu: Gpu = "nvml",
+    priority: Annotated[
+        Path | None,
+        option("Weights of the queue's order, by rheostat explain POLICY --export slurm."),
+    ] = None,
     dry_run: DryRun = False,
     json: o.Json = False,
 ) -> None:

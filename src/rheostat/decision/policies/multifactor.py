@@ -103,7 +103,7 @@ class Multifactor:
         text = read_text(path, errors="replace") if slurm else ""  # Slurm reads ASCII keys
         entries = {} if slurm else read_toml(path)
         try:
-            return cls(**(_slurm(text) if slurm else _known(entries)))
+            return cls(**(slurm_priority(text) if slurm else _known(entries)))
         except DataError as error:
             raise DataError(str(path), error.problems) from error
 
@@ -116,7 +116,7 @@ def _known(facts: Mapping[str, Any]) -> dict[str, Any]:
     return dict(facts)
 
 
-def _slurm(text: str) -> dict[str, Any]:
+def slurm_priority(text: str) -> dict[str, Any]:
     """The priority lines of a ``slurm.conf``; weights it does not set are 0, as Slurm has them."""
     made: dict[str, Any] = {}
     known = {k.lower(): v for k, v in KEYS.items()}

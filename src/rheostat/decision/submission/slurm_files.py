@@ -62,6 +62,11 @@ def with_caps(files: Mapping[str, bytes], etc: str, hooks: Mapping[str, str]) ->
     return {**files, **own, SETTINGS: settings}
 
 
+def with_priority(files: Mapping[str, bytes], weights: str) -> dict[str, bytes]:
+    """The files, and weights of the queue's order among the settings."""
+    return {**files, SETTINGS: files[SETTINGS] + f"{weights}\n".encode()}
+
+
 @dataclass(frozen=True)
 class FileChange:
     """A file of the installation: what would be, or was, done with it."""
@@ -116,7 +121,7 @@ def uninstall(folder: Path, *, dry_run: bool) -> list[FileChange]:
     """
     if not (folder / LISTED).exists():
         raise DataError(str(folder), ["nothing is installed there: no " + LISTED])
-    if any(line.strip().lower() == INCLUDE for line in _slurm_conf(folder)):
+    if any(line.strip().lower() == INCLUDE for line in slurm_conf(folder)):
         problem = f"slurm.conf has the line {INCLUDE!r}: remove it, scontrol reconfigure, and again"
         raise DataError(str(folder), [problem])
     sums = _sums(folder)
@@ -161,7 +166,8 @@ def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _slurm_conf(folder: Path) -> list[str]:
+def slurm_conf(folder: Path) -> list[str]:
+    """Lines of the site's own settings; none where it has no such file there."""
     path = folder / "slurm.conf"
     return path.read_text(errors="replace").splitlines() if path.is_file() else []
 
@@ -169,6 +175,6 @@ def _slurm_conf(folder: Path) -> list[str]:
 def _settings_of_the_site(folder: Path, ours: str) -> list[str]:
     """Lines of ``slurm.conf`` that set what our settings set: Slurm would take the last one."""
     names = "|".join(n for n in OWN_LINES if f"{n}=" in ours)
-    lines = [x.strip() for x in _slurm_conf(folder) if re.match(rf"\s*({names})\s*=", x, re.I)]
+    lines = [x.strip() for x in slurm_conf(folder) if re.match(rf"\s*({names})\s*=", x, re.I)]
     hint = "name lua there as well and leave ours out, or take the line out"
     return [f"slurm.conf sets {line!r}: {hint}" for line in lines]

@@ -14,11 +14,14 @@ from rheostat.core.report import Grid, Report, Section
 from rheostat.decision.actuate.prolog import scripts
 from rheostat.decision.budget.cap_plan import read_plan
 from rheostat.decision.submission.advice_file import SubmissionAdvice, advice_bytes
+from rheostat.decision.submission.priority_lines import beside_the_sites, read_weights
 from rheostat.decision.submission.slurm_files import (
     INCLUDE,
     FileChange,
+    slurm_conf,
     submission_files,
     with_caps,
+    with_priority,
 )
 from rheostat.decision.submission.slurm_files import install as put_files
 from rheostat.decision.submission.slurm_files import uninstall as take_files
@@ -82,6 +85,7 @@ def install(
     share: float = 0.5,
     plan: Path | str | None = None,
     gpu: str = "nvml",
+    priority: Path | str | None = None,
     dry_run: bool = False,
 ) -> InstallAnswer:
     """Write Slurm's hooks for advice at submission, and for the caps of a plan, into its folder.
@@ -102,6 +106,8 @@ def install(
         Plan of caps that prolog and epilog apply and restore.
     gpu : str
         How GPU caps are set: nvml, amd or none.
+    priority : path, optional
+        Weights of the queue's order that ``rheostat explain --export slurm`` wrote.
     dry_run : bool
         Say what would be written, and write nothing.
 
@@ -127,8 +133,14 @@ def install(
         read_plan(Path(plan))
         files = with_caps(files, place, scripts(str(Path(plan).resolve()), "/var/lib/rheostat",
                                                    gpu=gpu))  # fmt: skip
+    known: tuple[str, ...] = ()
+    if priority is not None:
+        weights = read_weights(priority)
+        files = with_priority(files, weights)
+        known = beside_the_sites(weights, slurm_conf(folder))
     changes = put_files(folder, files, dry_run=dry_run)
     hints = (
+        *known,
         f"Add the line {INCLUDE!r} to slurm.conf on all machines, then: scontrol reconfigure.",
         f"To take it out: remove that line, and rheostat site uninstall --etc {etc}.",
     )
