@@ -138,17 +138,17 @@ def test_a_column_that_may_be_what_is_missing_is_named(tmp_path, capsys):
     assert run(["front", path, "--knob", "nodes=1,2"]) == 1
     said = capsys.readouterr().err
     assert "is it host_energy_j or card_energy_j?" in said
-    (tmp_path / "m.toml").write_text('[columns]\nenergy_j = ["host_energy_j", "card_energy_j"]\n')
-    assert run(["front", path, "--knob", "nodes=1,2", "--map", str(tmp_path / "m.toml")]) == 0
+    hint = "energy_j=host_energy_j+card_energy_j"
+    assert f"--column {hint}" in said
+    assert run(["front", path, "--knob", "nodes=1,2", "--column", hint]) == 0
     capsys.readouterr()
     path = written(tmp_path, "app,gpus,samples_per_s,power_w\na,1,100,350\na,2,180,600\n")
     assert run(["front", path, "--knob", "gpus=1,2"]) == 1
     said = capsys.readouterr().err
     assert "no row of this log has a run time" in said
-    hint = 'runtime_s = {from = "samples_per_s", inverse = true}'
-    assert hint in said
-    (tmp_path / "m.toml").write_text(f"[columns]\n{hint}\n")
-    assert run(["front", path, "--knob", "gpus=1,2", "--map", str(tmp_path / "m.toml")]) == 0
+    assert "--column runtime_s=1/samples_per_s" in said
+    hint = "runtime_s=1/samples_per_s"
+    assert run(["front", path, "--knob", "gpus=1,2", "--column", hint]) == 0
 
 
 @pytest.mark.parametrize("ask", ["front", "next"])

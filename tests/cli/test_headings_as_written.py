@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from typer.main import get_command
 
 from rheostat.cli import run
+from rheostat.cli.app import app
 
 MACHINE = '[[partition]]\nname = "all"\nprocs = 8\n'
 
@@ -79,3 +81,30 @@ def test_numbers_in_a_queue_are_no_partition_and_strange_names_are_said(written,
     named = written("named.csv", head, "1,0,100,4,short", "2,10,100,4,long")
     said = refused(capsys, "simulate", named, "--machine", machine, "--policy", "fcfs")
     assert "short, long of column queue; the machine has all" in " ".join(said.split())
+
+
+def _leaves(command):
+    parts = getattr(command, "commands", {})
+    return [leaf for part in parts.values() for leaf in _leaves(part)] or [command]
+
+
+def test_what_takes_a_file_of_names_takes_names():
+    """`site power` has a map of meters, not of headings."""
+    for command in _leaves(get_command(app)):
+        flags = {flag for p in command.params for flag in p.opts}
+        assert "--column" in flags or "--map" not in flags or command.name == "power", command.name
+
+
+def test_front_and_next_take_a_rate_for_a_time(written, capsys):
+    """A speed of 1/t and watts in two columns are the table of t and their sum."""
+    rows = [(n, 8 / n + 1, 90 * n + 10, 20 * n) for n in (1, 2, 4, 8)]
+    plain = [f"a,{n},{t!r},{p + d}" for n, t, p, d in rows]
+    odd = [f"a,{n},{1 / t!r},{p * 1000},{d * 1000}" for n, t, p, d in rows]
+    ours = written("o.csv", "app,nodes,runtime_s,power_w", *plain)
+    theirs = written("t.csv", "app,nodes,zug,kern_mw,rest_mw", *odd)
+    said = ["--column", "runtime_s=1/zug", "--column", "power_w=(kern_mw + rest_mw)*1e-3"]
+    knob = ["--knob", "nodes=1,2,3,4,8"]
+    for command, key in (("front", "front"), ("next", "best_measured")):
+        plainly = document(capsys, command, ours, *knob)
+        named = document(capsys, command, theirs, *knob, *said)
+        assert named[key] == plainly[key], command

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import polars as pl
@@ -308,14 +309,15 @@ def _perhaps(jobs: JobTable, measured: Sequence[str]) -> list[str]:
     if not names:
         return []
     rate = ours == "runtime_s" and RATE.search(names[0].lower())
-    source = f'{{from = "{names[0]}", inverse = true}}' if rate else f'"{names[0]}"'
     if ours == "energy_j" and split_unit(names[0])[1] == "_w":
         ours = "power_w"
     alike = [n for n in names if split_unit(n)[1] == split_unit(names[0])[1]]
-    every = ", ".join(f'"{name}"' for name in alike)
     parts = ours != "runtime_s" and len(alike) > 1  # of processors and memory, say
-    said = f"--map FILE.toml with [columns] and {ours} = {source}"
-    return [f"is it {' or '.join(names)}? name it: {said}" + f" (or [{every}]: their sum)" * parts]
+    inverse = "1/" if rate else ""
+    said = f"--column {quote(f'{ours}={inverse}{names[0]}')}"
+    added = quote(f"{ours}={'+'.join(alike)}")
+    both = f" (or --column {added}: their sum)" * parts
+    return [f"is it {' or '.join(names)}? name it: {said}{both}"]
 
 
 def their_name(jobs: JobTable, name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -132,6 +133,7 @@ def plan(
     seed: int = 0,
     format: str = "",
     columns: Path | None = None,
+    renamed: Sequence[str] = (),
     out: Path | None = None,
 ) -> TrialPlan:
     """Name the jobs to run at a quarter or four times their setting; how many are needed.
@@ -152,7 +154,7 @@ def plan(
         Log that tells how runtimes vary; by default ``jobs``.
     seed : int
         Of the draw.
-    format, columns : str and path
+    format, columns, renamed : str, path and sequence of str
         How a file is read.
     out : path, optional
         Also write the plan here, a CSV file.
@@ -167,7 +169,7 @@ def plan(
     DataError
         ``jobs`` have no such setting, or the share is not between 0 and 0.5.
     """
-    asked = inputs.opened(jobs, format, columns)
+    asked = inputs.opened(jobs, format, columns, columns=renamed)
     trial = plan_trial(asked, share, knob, high=largest, seed=seed)
     log = asked if past is None else inputs.opened(past)
     answer = TrialPlan(trial=trial, size=trial_size(trial, log, accuracy), share=share)
@@ -185,6 +187,7 @@ def read(
     seed: int = 0,
     format: str = "",
     columns: Path | None = None,
+    renamed: Sequence[str] = (),
 ) -> TrialReading:
     """Say what the trial's jobs in a log told, beside what the log alone would say.
 
@@ -194,7 +197,7 @@ def read(
         The log of the month of the trial.
     trial : JobTable or path, optional
         The plan; not needed where the log has the column KNOB_requested.
-    knob, seed, format, columns
+    knob, seed, format, columns, renamed
         As those of `plan`.
 
     Returns
@@ -207,7 +210,7 @@ def read(
     DataError
         No two applications ran at another setting than asked for.
     """
-    recorded = inputs.opened(jobs, format, columns)
+    recorded = inputs.opened(jobs, format, columns, columns=renamed)
     log = inputs.with_trial(recorded, trial, (knob,))
     if f"{knob}_requested" in set(recorded.columns) - set(log.columns):  # users had reasons
         raise DataError("trial read", [log.notes[-1].message])

@@ -36,6 +36,7 @@ def backtest(
     seed: o.Seed = 0,
     form: o.Form = "",
     mapped: o.Map = None,
+    column: o.Columns = None,
     json: o.Json = False,
 ) -> Values:
     """Learn from the past, advise the recent jobs, report what it would have changed.

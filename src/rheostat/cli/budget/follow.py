@@ -29,6 +29,7 @@ def follow(
     seed: o.Seed = 0,
     form: o.Form = "",
     mapped: o.Map = None,
+    column: o.Columns = None,
     json: o.Json = False,
 ) -> Values:
     """Plan for a budget that changes with time: what happens when, each plan from the last.

@@ -75,6 +75,7 @@ def compare(
     figure: o.Figure = None,
     form: o.Form = "",
     mapped: o.Map = None,
+    column: o.Columns = None,
     json: o.Json = False,
 ) -> Values:
     """Compare forecasting methods on the newest jobs of FILE, or batch --policies on --traces.

@@ -34,6 +34,7 @@ def fit(
     ] = None,
     form: o.Form = "",
     mapped: o.Map = None,
+    column: o.Columns = None,
     known: o.Known = None,
     json: o.Json = False,
 ) -> Values:

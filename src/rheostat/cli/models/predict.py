@@ -16,6 +16,7 @@ def predict(
     model: Annotated[Path, option("A model saved by rheostat fit.")],
     form: o.Form = "",
     mapped: o.Map = None,
+    column: o.Columns = None,
     json: o.Json = False,
 ) -> None:
     """Forecast every job of FILE at the setting it asked for, with 90 % intervals.

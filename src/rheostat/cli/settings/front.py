@@ -29,6 +29,7 @@ def front(
     seed: o.Seed = 0,
     form: o.Form = "",
     mapped: o.Map = None,
+    column: o.Columns = None,
     known: o.Known = None,
     json: o.Json = False,
 ) -> None:

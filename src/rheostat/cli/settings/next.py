@@ -23,6 +23,7 @@ def next(
     seed: o.Seed = 0,
     form: o.Form = "",
     mapped: o.Map = None,
+    column: o.Columns = None,
     json: o.Json = False,
 ) -> None:
     """Name the settings to measure next, given the runs in FILE; nothing is run.

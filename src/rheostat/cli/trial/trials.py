@@ -32,6 +32,7 @@ def plan(
     seed: o.Seed = 0,
     form: o.Form = "",
     mapped: o.Map = None,
+    column: o.Columns = None,
     json: o.Json = False,
 ) -> None:
     """Name the jobs of FILE to run at a quarter or four times their setting; how many are needed.
@@ -51,6 +52,7 @@ def read(
     seed: o.Seed = 0,
     form: o.Form = "",
     mapped: o.Map = None,
+    column: o.Columns = None,
     json: o.Json = False,
 ) -> None:
     """Say what the trial's jobs in the log FILE told, beside what the log alone would say.

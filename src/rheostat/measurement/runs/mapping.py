@@ -1,5 +1,8 @@
 """A column mapping: our names on the left, theirs on the right, in TOML or as flags.
 
+As flags (``--column``): ``runtime_s=wall_s``, ``power_w=power_cpu_W+power_dram_W``,
+``runtime_s=1/speed``, ``energy_j=energy*3.6e6``.
+
 [columns]
 runtime_s = "wall_s"
 power_w = ["power_cpu_W", "power_dram_W"]      # a sum
@@ -13,15 +16,21 @@ columns = ["file"]
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from rheostat.core.jobs import Moment
 from rheostat.core.storage.files import read_toml
 from rheostat.errors import DataError
 from rheostat.measurement.runs.header_units import either_prefix, split_unit
+
+SPELLED = re.compile(
+    r"\s*(?P<over>1\s*/)?\s*(?P<rest>.+?)\s*(\*\s*(?P<scale>\d+\.?\d*(e[-+]?\d+)?)\s*)?"
+)
 
 
 @dataclass(frozen=True)
@@ -98,6 +107,29 @@ class Mapped:
         )
 
 
+def spelled(named: Mapping[str, Any], headings: Collection[str]) -> dict[str, Any]:
+    """Texts as ``1/speed``, ``A+B`` and ``(A+B)*1e-3`` as in TOML, where no heading is so.
+
+    >>> spelled({"runtime_s": "1/speed", "power_w": "(A+B)*1e-3"}, ["speed", "A", "B"])["power_w"]
+    {'from': ['A', 'B'], 'inverse': False, 'scale': 0.001}
+    """
+    return {ours: _spelled(theirs, headings) for ours, theirs in named.items()}
+
+
+def _spelled(theirs: Any, headings: Collection[str]) -> Any:
+    of = SPELLED.fullmatch(theirs) if isinstance(theirs, str) and theirs not in headings else None
+    if of is None:
+        return theirs
+    scale, one = of["scale"], of["rest"]
+    inner = one[1:-1] if one.startswith("(") and one.endswith(")") else one
+    names = [one] if one in headings else [part.strip() for part in inner.split("+")]
+    whole = len(names) == 1 or inner != one or not (scale or of["over"])  # of a sum, not of its end
+    if not whole or not set(names) <= set(headings):
+        return theirs
+    how = {"from": names, "inverse": bool(of["over"])}
+    return how | ({"scale": float(scale)} if scale else {})
+
+
 def _at_submit(names: Sequence[str]) -> dict[str, Moment]:
     return dict.fromkeys(names, Moment.SUBMIT)
 
@@ -113,13 +145,14 @@ def _scale(ours: str, theirs: tuple[str, ...]) -> float:
     units = [split_unit(t, timed=ours_suffix == "_s") for t in theirs]
     for t in (t for t in theirs if ours_suffix in ("_w", "_j") and either_prefix(t)):
         said = f"{ours}: {either_prefix(t)} of {t} may be milli or mega: state a scale"
-        raise DataError("mapping", [f'{said}, {ours} = {{ from = "{t}", scale = 1e-3 }}'])
+        raise DataError("mapping", [f"{said}, --column {quote(f'{ours}={t}*1e-3')}"])
     other = [t for t, (_, suffix, _, _) in zip(theirs, units, strict=True)
              if suffix and ours_suffix and suffix != ours_suffix]  # fmt: skip
     if ours in ("runtime_s", "power_w", "energy_j") and other:
         expected = f"{ours}: expected a unit of {ours_suffix[1:].upper()}, got {', '.join(other)}"
-        said = f'{expected}; if a name is wrong, say so by a scale: {{ from = "{other[0]}"'
-        raise DataError("mapping", [f"{said}, scale = 1 }}"])
+        said = quote(f"{ours}={other[0]}*1")
+        said = f"{expected}; if a name is wrong, say so by a scale: --column {said}"
+        raise DataError("mapping", [said])
     scales = {scale for _, suffix, _, scale in units if suffix == ours_suffix and ours_suffix}
     if len(scales) > 1:
         problem = f"{ours}: expected columns of one unit in a sum, got {', '.join(theirs)}"

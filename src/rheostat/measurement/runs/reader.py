@@ -51,7 +51,7 @@ from rheostat.measurement.runs.guess import (
 )
 from rheostat.measurement.runs.header_units import split_unit
 from rheostat.measurement.runs.local_clock import INSTANTS, instants, read_dates
-from rheostat.measurement.runs.mapping import ColumnSource, Mapped, load_mapping
+from rheostat.measurement.runs.mapping import ColumnSource, Mapped, load_mapping, spelled
 from rheostat.measurement.runs.published_tables import PRESETS, TRAINING
 from rheostat.measurement.runs.records import read_records
 from rheostat.measurement.runs.table_shapes import repeats_below, settings_across
@@ -88,7 +88,8 @@ def read_runs(
     map
         A TOML file or the same as a mapping: tables ``columns``, ``known``, ``drop``.
     columns
-        Ours to theirs, on top of ``map``: ``{"runtime_s": "wall_s"}``.
+        Ours to theirs, on top of ``map``: ``{"runtime_s": "wall_s"}``, a sum ``A+B``, a rate
+        ``1/A``.
     known
         Moment of a column: ``{"size": "submit"}``.
     keep
@@ -120,7 +121,8 @@ def read_runs(
         raise DataError(str(path), ["no cell has a value", _present(frame)])
     if moments := [c for c in frame.columns if re.match(CLOCKED, c)]:
         raise DataError(str(path), [NO_HEADINGS.format(moments[0])])
-    chosen = Mapped.of({"columns": dict(columns or {}), "known": dict(known or {})})
+    named = spelled(columns or {}, frame.columns)
+    chosen = Mapped.of({"columns": named, "known": dict(known or {})})
     chosen = chosen.over(
         load_mapping(map) if isinstance(map, (str, Path)) else Mapped.of(map or {})
     )
@@ -159,8 +161,8 @@ def read_runs(
     table, unbalanced = energy_balance(table)
     if measured and not MEASURED & set(table.columns) and not _are_requests(table):
         hint = (
-            'map them: --map FILE.toml with [columns] and runtime_s = "THEIRS" (read, summary: '
-            "--column runtime_s=THEIRS), columns={'runtime_s': 'THEIRS'} in Python"
+            "map them: --column runtime_s=THEIRS (a rate: runtime_s=1/THEIRS; a sum: "
+            "energy_j=A+B), columns={'runtime_s': 'THEIRS'} in Python"
         )
         raise DataError(
             str(path),

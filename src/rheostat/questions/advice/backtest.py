@@ -83,6 +83,7 @@ def backtest(
     seed: int = 0,
     format: str = "",
     columns: Path | None = None,
+    renamed: Sequence[str] = (),
 ) -> BacktestAnswer:
     """Learn from the past, advise the recent jobs, report what it would have changed.
 
@@ -98,7 +99,7 @@ def backtest(
         Share of the newest jobs that is not learned from and tested on.
     test_period : str
         Instead: the jobs of so many last days, as ``30d``.
-    knobs, objectives, rule, slowdown, limits, method, trial, seed, format, columns
+    knobs, objectives, rule, slowdown, limits, method, trial, seed, format, columns, renamed
         As those of `rheostat.decide`.
     machine : str
         Nodes of the site, for the simulated month; else the most ever in use.
@@ -118,7 +119,8 @@ def backtest(
         The log cannot answer; ``answer`` of the error says why.
     """
     space = parse_space(knobs)
-    log = inputs.with_trial(inputs.opened(jobs, format, columns, space.names), trial, space.names)
+    log = inputs.opened(jobs, format, columns, space.names, renamed)
+    log = inputs.with_trial(log, trial, space.names)
     learner = new_model(advice_method(method, log, None), log, knobs=space.names, seed=seed)
     split: str | float = test_period or 1.0 - test_fraction
     wanted = inputs.judged(log, objectives or inputs.usual_objectives(log))

@@ -104,6 +104,7 @@ def decide(
     seed: int = 0,
     format: str = "",
     columns: Path | None = None,
+    renamed: Sequence[str] = (),
     known: Sequence[str] = (),
     out: Path | None = None,
 ) -> DecideAnswer:
@@ -139,7 +140,7 @@ def decide(
         Of everything that draws.
     known : sequence of str
         When columns are known, as ``size=submit``.
-    format, columns : str and path
+    format, columns, renamed : str, path and sequence of str
         How a file is read.
     out : path, optional
         Also write a row per job here, as .csv, .tsv, .parquet or .json.
@@ -171,7 +172,7 @@ def decide(
     if objectives:
         parse_objectives(objectives)
     own = model is None and past is None
-    asked = inputs.opened(jobs, format, columns, space.names, known=known, measured=own)
+    asked = inputs.opened(jobs, format, columns, space.names, renamed, known, measured=own)
     log = asked if past is None else inputs.opened(past, knobs=space.names, known=known)
     log = inputs.with_trial(log, trial, space.names)
     wanted = parse_objectives(objectives or inputs.usual_objectives(log, model))

@@ -88,6 +88,7 @@ def follow(
     seed: int = 0,
     format: str = "",
     columns: Path | None = None,
+    renamed: Sequence[str] = (),
 ) -> FollowAnswer:
     """Plan for a budget that changes with time: what happens when, each plan from the last.
 
@@ -103,7 +104,7 @@ def follow(
         How far to look.
     lead_s : float
         Seconds before a fall at which caps go down.
-    nodes, count, start, hysteresis, where, by, seed, format, columns
+    nodes, count, start, hysteresis, where, by, seed, format, columns, renamed
         As for `plan`.
 
     Returns
@@ -116,7 +117,7 @@ def follow(
     DataError
         The total does not change with time, or the file says something else.
     """
-    capped = capped_runs(runs, where, by, format, columns)
+    capped = capped_runs(runs, where, by, format, columns, renamed)
     fleet = fleet_of(capped, nodes, count, start_of(start, nodes), seed)
     file = Path(limits)
     plans = list(moments_of(fleet, budget_series(file), BudgetObjective(change=hysteresis),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -62,6 +63,7 @@ def compare(
     seed: int = 0,
     format: str = "",
     columns: Path | None = None,
+    renamed: Sequence[str] = (),
 ) -> CompareAnswer:
     """Compare forecasting methods on the newest jobs of a log.
 
@@ -78,7 +80,7 @@ def compare(
         Share of the newest jobs that is not learned from and tested on.
     seed : int
         Of everything that draws.
-    format, columns : str and path
+    format, columns, renamed : str, path and sequence of str
         How a file is read.
 
     Returns
@@ -98,7 +100,7 @@ def compare(
     >>> {row.method for row in answer.rows} >= {"lightgbm", "mean"}
     True
     """
-    table = inputs.opened(jobs, format, columns)
+    table = inputs.opened(jobs, format, columns, columns=renamed)
     past, recent, _ = divided(table, 1.0 - test_fraction)
     targets = targets_in(table)
     trivial = baselines(targets, users="user" in table.columns)

@@ -22,7 +22,7 @@ from rheostat.prediction.saved_models.persist import save
 from rheostat.questions import inputs, listener
 from rheostat.questions.answer import Answer
 from rheostat.questions.listener import question
-from rheostat.questions.parse import Names, parse_names, parse_pairs
+from rheostat.questions.parse import Names, parse_names, parse_reader_options
 from rheostat.recipes.nodecount import accuracy_on_newest, kind_of, prepared, targets_in
 from rheostat.recipes.nodecount import model as new_model
 
@@ -90,6 +90,7 @@ def fit(
     work: Path | None = None,
     format: str = "",
     columns: Path | None = None,
+    renamed: Sequence[str] = (),
     known: Sequence[str] = (),
 ) -> FitAnswer:
     """Learn from a job log and save the model; says how right it is on the newest jobs.
@@ -118,7 +119,7 @@ def fit(
         Dask workers, as `rheostat.questions.workers.workers_of` gives them.
     work : path, optional
         Folder from where an interrupted out-of-core fit goes on.
-    format, columns : str and path
+    format, columns, renamed : str, path and sequence of str
         How files are read.
     known : sequence of str
         When columns are known, as ``size=submit``.
@@ -144,9 +145,10 @@ def fit(
     into = None if out is None else Path(out)
     if len(files) > 1 or out_of_core or workers is not None:
         parts = [Path(f) for f in files if not isinstance(f, JobTable)]
-        reading = partial(read_batches, form=format, mapped=columns, known=tuple(known))
+        how = parse_reader_options(renamed, known=known, columns=columns)
+        reading = partial(read_batches, form=format, options=how)
         return _of_parts(parts, reading, into, method, test_fraction, seed, workers, work)
-    table = inputs.opened(files[0], format, columns, known=known)
+    table = inputs.opened(files[0], format, columns, columns=renamed, known=known)
     names = parse_names(knobs)
     chosen = kind_of(method, table, names)
     clock = test_fraction > 0 and "submit_s" in table.columns
@@ -172,13 +174,10 @@ def read_batches(
     path: str,
     columns: Sequence[str] | None,
     form: str = "",
-    mapped: Path | None = None,
-    known: Sequence[str] = (),
+    options: Mapping[str, Any] | None = None,
 ) -> Iterator[JobTable]:
     """A file of any format as one batch; workers import this by name."""
-    options: dict[str, Any] = {"map": mapped} if mapped else {}
-    options |= {"known": parse_pairs(known, "--known")} if known else {}
-    jobs = prepared(read(path, form or None, options=options))
+    jobs = prepared(read(path, form or None, options=options or {}))
     yield jobs if columns is None else jobs.select(list(columns))
 
 

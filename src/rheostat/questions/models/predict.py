@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -67,7 +68,12 @@ class PredictAnswer(Answer):
 
 @question
 def predict(
-    jobs: inputs.Jobs, model: inputs.Model, *, format: str = "", columns: Path | None = None
+    jobs: inputs.Jobs,
+    model: inputs.Model,
+    *,
+    format: str = "",
+    columns: Path | None = None,
+    renamed: Sequence[str] = (),
 ) -> PredictAnswer:
     """Forecast every job at the setting it asked for, with 90 % intervals.
 
@@ -77,7 +83,7 @@ def predict(
         Jobs as submitted.
     model : Predictor or path
         Fitted or saved.
-    format, columns : str and path
+    format, columns, renamed : str, path and sequence of str
         How a file is read.
 
     Returns
@@ -92,7 +98,7 @@ def predict(
     """
     saved = isinstance(model, (str, Path))
     learner = load(Path(model), PREDICTORS) if isinstance(model, (str, Path)) else model
-    opened = inputs.opened(jobs, format, columns, measured=False)
+    opened = inputs.opened(jobs, format, columns, columns=renamed, measured=False)
     learnt = [c for c in getattr(learner, "features_", ()) if c in opened.columns]
     asked = opened.with_columns(
         replace(opened.schema[c], known=Moment.SUBMIT) for c in learnt

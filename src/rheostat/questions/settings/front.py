@@ -138,6 +138,7 @@ def front(
     seed: int = 0,
     format: str = "",
     columns: Path | None = None,
+    renamed: Sequence[str] = (),
     known: Sequence[str] = (),
 ) -> FrontAnswer:
     """Forecast one job at every setting and take one: the front, the choice and the reasons.
@@ -173,8 +174,9 @@ def front(
         Of everything that draws.
     known : sequence of str
         When columns are known, as ``size=submit``.
-    format, columns : str and path
-        How a file is read: its format and a TOML file of its columns' names.
+    format, columns, renamed : str, path and sequence of str
+        How a file is read: its format, a TOML file of its columns' names, and names as texts
+        ``ours=theirs``.
 
     Returns
     -------
@@ -199,7 +201,7 @@ def front(
     {'nodes': 2}
     """
     space, wanted = parse_space(knobs), parse_objectives(objectives)
-    jobs = inputs.opened(jobs, format, columns, space.names, known=known, measured=model is None)
+    jobs = inputs.opened(jobs, format, columns, space.names, renamed, known, measured=model is None)
     turnable(jobs, space)
     jobs = inputs.with_trial(jobs, trial, space.names)
     row = _row(jobs, job, where)

@@ -117,6 +117,7 @@ def next_settings(
     seed: int = 0,
     format: str = "",
     columns: Path | None = None,
+    renamed: Sequence[str] = (),
 ) -> NextAnswer:
     """Name the settings to measure next, given runs; nothing is run.
 
@@ -134,7 +135,7 @@ def next_settings(
         As for `rheostat.proposer`.
     prior : JobTable or path, optional
         Runs of other applications that teach the method.
-    objectives, rule, limits, seed, format, columns
+    objectives, rule, limits, seed, format, columns, renamed
         As those of `rheostat.front`.
 
     Returns
@@ -155,7 +156,7 @@ def next_settings(
     ({'nodes': 2},)
     """
     space, rules = parse_space(knobs), parse_rules(rule, limits)
-    jobs = inputs.opened(runs, format, columns, space.names)
+    jobs = inputs.opened(runs, format, columns, space.names, renamed)
     turnable(jobs, space)
     jobs, own = of_one_kind(jobs, inputs.only(jobs, where), space)
     wanted = inputs.judged(own, objectives, model=False)
