@@ -101,7 +101,9 @@ def test_weights_of_a_policy_order_the_queue_while_they_are_included(lab, site, 
     now = shown(lab)
     assert (now["PriorityWeightJobSize"], now["PriorityFavorSmall"]) == ("4000", "Yes")
     assert (now["PriorityWeightAge"], now["PriorityMaxAge"]) == ("0", "3-00:00:00")
-    first, *jobs = (lab.submit("cfd", "sleep 60", f"-N{n}", "-c64") for n in (4, 1, 2, 4))
+    first = lab.submit("cfd", "sleep 60", "-N4", "-c64")
+    lab.seen("RUNNING")  # the others wait
+    jobs = [lab.submit("cfd", "true", f"-N{n}", "-c64") for n in (1, 2, 4)]
     listed = lab.run("sprio", "-h", "-o", "%i %J").stdout.split()
     order = dict(zip(listed[::2], map(float, listed[1::2]), strict=True))
     assert [order[j] for j in jobs] == [3000, 2000, 0]  # 4000 (1 - n / 4)
