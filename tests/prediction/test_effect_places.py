@@ -73,3 +73,36 @@ def test_partitions_on_which_runs_take_as_long_are_one_machine() -> None:
     same = JobTable(log.frame.with_columns(partition=mixed), log.schema)
     _, doubts = to_half(same, pl.col("nodes") == 8)
     assert not any("partition" in d for d in doubts)
+
+
+def moved_at_once(*, twice: bool) -> JobTable:
+    """Scripts ran at 8 nodes for half a month, and at 4 since; all then was ``twice`` as fast."""
+    log = site(by_nodes=False, faster=1.0)
+    since = np.arange(len(log)) >= len(log) // 2
+    nodes = np.where(since, 4, 8)
+    asked = log.frame["nodes"].to_numpy()
+    runtime = (
+        log.frame["runtime_s"].to_numpy() * (asked / nodes) ** 0.9 / np.where(since & twice, 2, 1)
+    )
+    columns = log.frame.drop("partition").to_dict() | {"nodes": nodes, "runtime_s": runtime}
+    return table(columns | {"power_w": 300.0 * nodes})
+
+
+def test_settings_that_all_changed_at_one_date_tell_nothing() -> None:
+    model = WithinApplication().fit(moved_at_once(twice=True))
+    assert not model.identification_.answers
+    assert any("before run 240 of 480" in d for d in model.identification_.doubts)
+
+
+def test_a_date_before_and_since_which_equal_settings_take_as_long_is_no_reason_to_doubt() -> None:
+    log = moved_at_once(twice=False)
+    rng = np.random.default_rng(3)
+    nodes = log.frame["nodes"].to_numpy()
+    other = np.where(rng.random(len(log)) < 0.15, 12 - nodes, nodes)
+    runtime = log.frame["runtime_s"].to_numpy() * (nodes / other) ** 0.9
+    mixed = table(
+        log.frame.to_dict() | {"nodes": other, "runtime_s": runtime, "power_w": 300.0 * other}
+    )
+    found = WithinApplication().fit(mixed).identification_
+    assert found.answers
+    assert not any("of 480" in d for d in found.doubts)

@@ -11,18 +11,22 @@ n  rows      log t = level(problem, setting) + effect(partition) + noise
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
 
 from rheostat.core.outcome import Array
-from rheostat.prediction.effects.believed import FEWEST_TURNED
-from rheostat.prediction.effects.doubts import MOST_NOISE, Ints
+from rheostat.prediction.effects.doubts import FEWEST_TURNED, MOST_NOISE, Ints
 from rheostat.prediction.effects.effect_coding import EffectCoding, Rows
 from rheostat.prediction.features.encode import joined
 
-PLACES = ("cluster", "machine", "partition", "queue", "constraint", "node_type", "cpu_model", "gpu_model")
+PLACES = re.compile(
+    r"cluster|machine|partition|queue|constraint|arch(itecture)?"
+    r"|(node|host|cpu|gpu|instance|server)_?(type|model|kind|arch)",
+    re.IGNORECASE,
+)
 """Columns that say on which machines a job runs, where it is known before."""
 LEAST_SHARE = 0.1
 """Of the variance of the setting among runs of one problem, below which a place cannot mislead."""
@@ -49,8 +53,8 @@ def kept_apart(
     named = [c for c in (*coding.within, coding.problem) if c]
     setting, group = rows.log_asked[:, 0], _codes(frame, named)
     apart: list[str] = []
-    for column in PLACES:
-        if column in (*coding.within, *coding.knobs) or column not in frame.columns:
+    for column in frame.columns:
+        if column in (*coding.within, *coding.knobs) or not PLACES.fullmatch(column):
             continue
         place = _codes(frame, [column])
         misled = place.any() and rows.turned.sum() < FEWEST_TURNED
@@ -71,7 +75,7 @@ def misleads(setting: Array, group: Ints, place: Ints) -> bool:
     >>> misleads(nodes, one, np.tile([0, 0, 1, 1], 2)), misleads(nodes, one, np.repeat([0, 1], 4))
     (True, False)
     """
-    return _variance(setting, _pairs(group, place)) < (1 - LEAST_SHARE) * _variance(setting, group)
+    return variance(setting, pairs(group, place)) < (1 - LEAST_SHARE) * variance(setting, group)
 
 
 def alike(setting: Array, y: Array, group: Ints, place: Ints) -> bool:
@@ -84,8 +88,8 @@ def alike(setting: Array, y: Array, group: Ints, place: Ints) -> bool:
     >>> alike(nodes, -nodes, one, (nodes > 1).astype(int))  # no setting ran on both
     False
     """
-    same = _pairs(group, np.unique(setting, return_inverse=True)[1])
-    held = _pairs(same, place)
+    same = pairs(group, np.unique(setting, return_inverse=True)[1])
+    held = pairs(same, place)
     places = np.bincount(np.unique(np.stack([same, held]), axis=1)[0], minlength=same.max() + 1)
     here = places[same] > 1
     if here.sum() - len(np.unique(same[here])) < FEWEST_SHARED:
@@ -97,7 +101,7 @@ def alike(setting: Array, y: Array, group: Ints, place: Ints) -> bool:
     return bool(len(np.unique(place[here])) == len(seen) and np.ptp(effect) < MOST_NOISE)
 
 
-def _variance(values: Array, group: Ints) -> float:
+def variance(values: Array, group: Ints) -> float:
     """Of values within groups, as if there were many runs of each."""
     left = _less_means(values, group)
     return float(left @ left) / max(len(values) - len(np.unique(group)), 1)
@@ -108,7 +112,8 @@ def _less_means(values: Array, group: Ints) -> Array:
     return np.asarray(values - (np.bincount(code, values) / np.bincount(code))[code])
 
 
-def _pairs(one: Ints, other: Ints) -> Ints:
+def pairs(one: Ints, other: Ints) -> Ints:
+    """A number for rows (n,) that are equal in both."""
     return np.asarray(np.unique(np.stack([one, other]), axis=1, return_inverse=True)[1].reshape(-1))
 
 

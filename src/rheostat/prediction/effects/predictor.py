@@ -144,7 +144,10 @@ class WithinApplication:
         if drawn or "submit_s" not in frame.columns or rows.log_run.shape[1] == 0:
             return rows, None
         names = (*self.coding_.sizes, *self.coding_.guesses)
-        gone, (apart, words) = moved_by_chance(rows, names), kept_apart(frame, rows, y, self.coding_)
+        gone, (apart, words) = (
+            moved_by_chance(rows, names),
+            kept_apart(frame, rows, y, self.coding_),
+        )
         if gone or apart:
             settings["by"] = (*self.coding_.by, *apart)
             self.coding_ = fit_coding(frame, self.knobs, self.targets, **settings, without=gone)
