@@ -14,11 +14,11 @@ import numpy as np
 
 from rheostat.core.outcome import Array
 from rheostat.prediction.effects import doubts
-from rheostat.prediction.effects.doubts import Ints, Slope
+from rheostat.prediction.effects.doubts import FEWEST_TURNED, Ints, Slope
 from rheostat.prediction.effects.effect_coding import Rows
+from rheostat.prediction.effects.eras import by_era, date_of_change
 from rheostat.prediction.effects.levels import centred
 
-FEWEST_TURNED = 10
 FEWEST_AGAIN = 8
 """Runs beyond the first at equal settings with which a user's problems are judged by themselves."""
 FOLLOWED, PARTLY = 1.5, 0.6
@@ -67,9 +67,25 @@ def examine(
     words: list[str] = []
     by_problem = float("nan")
     if record is not None:
-        rows, by_problem, words = _problems(rows, y, record)
+        rows, words = _eras(rows, y, record)
+        rows, by_problem, doubted = _problems(rows, y, record)
+        words += doubted
     by_size = _size_error(rows, y) if sizes else float("nan")
     return Believed(rows, by_problem, by_size, _placebo(rows, y, apps), (*said, *words))
+
+
+def _eras(rows: Rows, y: Array, record: str) -> tuple[Rows, list[str]]:
+    """Rows whose problems are others since a date at which most went over to other settings."""
+    turned = rows.turned.sum() >= FEWEST_TURNED
+    since = None if turned else date_of_change(rows.log_asked[:, 0], y, rows.problem)
+    if since is None:
+        return rows, []
+    said = (
+        f"most runs of one {record} had other settings before run {since:,} of {len(y):,}, in "
+        "order of time, than since, and a new version of the code then would look the same: runs "
+        "before and since are not compared"
+    )
+    return replace(rows, problem=by_era(rows.problem, since)), [said]
 
 
 def _problems(rows: Rows, y: Array, record: str) -> tuple[Rows, float, list[str]]:

@@ -35,6 +35,8 @@ LEAST_NOISE = 0.02
 SURE = 4.0
 """Standard errors beyond which a test fails: many are made of one log."""
 FEWEST_PAIRS = 12
+FEWEST_TURNED = 10
+"""Jobs of a trial with which it says something."""
 NEGLIGIBLE = 0.1
 """Exponents that change little advice."""
 

@@ -42,6 +42,7 @@ from rheostat.prediction.effects.hierarchy import Hierarchy, Ints, Prior, learn
 from rheostat.prediction.effects.identification import Identification, identify, several
 from rheostat.prediction.effects.job_noise import job_noise
 from rheostat.prediction.effects.levels import centred, drift, fit_levels
+from rheostat.prediction.effects.places import kept_apart
 from rheostat.prediction.effects.plausible import Mask
 from rheostat.prediction.effects.problem_levels import fit_problem_levels
 from rheostat.prediction.effects.quantity_effects import QuantityEffects
@@ -143,10 +144,15 @@ class WithinApplication:
         if drawn or "submit_s" not in frame.columns or rows.log_run.shape[1] == 0:
             return rows, None
         names = (*self.coding_.sizes, *self.coding_.guesses)
-        if gone := moved_by_chance(rows, names):
+        gone, (apart, words) = (
+            moved_by_chance(rows, names),
+            kept_apart(frame, rows, y, self.coding_),
+        )
+        if gone or apart:
+            settings["by"] = (*self.coding_.by, *apart)
             self.coding_ = fit_coding(frame, self.knobs, self.targets, **settings, without=gone)
             rows = self.coding_.rows(frame)
-        words = [f"{g} is left out: it changes with the setting that chance drew" for g in gone]
+        words += [f"{g} is left out: it changes with the setting that chance drew" for g in gone]
         if self.coding_.problem and (said := self._outranked(rows, y, frame, jobs)):
             words.append(f"{self.coding_.problem} is not believed: {said}")
             self.coding_ = replace(self.coding_, problem=None)
