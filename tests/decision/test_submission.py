@@ -6,14 +6,21 @@ import hashlib
 import json
 import random
 import re
+import subprocess
 
 import lupa
 import polars as pl
 import pytest
 
 import rheostat as rh
+from rheostat.decision.actuate.prolog import scripts
 from rheostat.decision.submission.advice_file import SubmissionAdvice, advice_bytes
-from rheostat.decision.submission.slurm_files import ADVICE, SETTINGS, submission_files
+from rheostat.decision.submission.slurm_files import (
+    ADVICE,
+    SETTINGS,
+    submission_files,
+    with_caps,
+)
 from rheostat.errors import DataError
 from rheostat.questions.site.ingest import ingest
 from rheostat.questions.site.install import install, uninstall
@@ -172,6 +179,19 @@ def test_uninstall_leaves_the_site_as_it_was(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["slurm.conf"]
     with pytest.raises(DataError, match="nothing is installed"):
         uninstall(tmp_path)
+
+
+def test_every_file_says_how_it_is_taken_out_and_scripts_stay_scripts(tmp_path):
+    hooks = scripts("/shared/plan.json", "/var/lib/rheostat")
+    files = with_caps(submission_files("/etc/slurm", "set", b"x\n"), "/etc/slurm", hooks)
+    assert sorted(files)[3:] == ["rheostat-epilog.sh", "rheostat-prolog.sh", "rheostat.conf"]
+    way = b"rheostat site uninstall --etc /etc/slurm\n"
+    assert [name for name, content in files.items() if way not in content] == []
+    for name in ("prolog.sh", "epilog.sh"):
+        script = tmp_path / name
+        script.write_bytes(files[f"rheostat-{name}"])
+        assert script.read_bytes().startswith(b"#!/bin/sh\n# To take it out")
+        assert subprocess.run(["sh", "-n", str(script)], check=False).returncode == 0
 
 
 def test_what_was_changed_since_is_left(tmp_path):

@@ -49,7 +49,12 @@ def submission_files(etc: str, mode: str, advice: bytes, share: float = 0.5) -> 
     lines = [f"# Written by rheostat site install (mode {mode}); slurm.conf has: {INCLUDE}",
              f"# To take it out: that line first, then rheostat site uninstall --etc {etc}",
              "CliFilterPlugins=lua", "JobSubmitPlugins=lua"]  # fmt: skip
-    return {**files, SETTINGS: ("\n".join(lines) + "\n").encode(), ADVICE: advice}
+    whole = advice + _way_out(etc)  # behind the last line, where no slot leads
+    return {**files, SETTINGS: ("\n".join(lines) + "\n").encode(), ADVICE: whole}
+
+
+def _way_out(etc: str) -> bytes:
+    return f"# To take it out: rheostat site uninstall --etc {etc}\n".encode()
 
 
 def with_caps(files: Mapping[str, bytes], etc: str, hooks: Mapping[str, str]) -> dict[str, bytes]:
@@ -58,7 +63,10 @@ def with_caps(files: Mapping[str, bytes], etc: str, hooks: Mapping[str, str]) ->
         f"{kind}={etc.rstrip('/')}/rheostat-{kind.lower()}.sh" for kind in ("Prolog", "Epilog")
     ]
     settings = files[SETTINGS] + ("\n".join(lines) + "\n").encode()
-    own = {f"rheostat-{name}": text.encode() for name, text in hooks.items()}
+    own = {}
+    for name, text in hooks.items():
+        first, *rest = text.encode().splitlines(keepends=True)
+        own[f"rheostat-{name}"] = b"".join([first, _way_out(etc), *rest])
     return {**files, **own, SETTINGS: settings}
 
 
