@@ -187,6 +187,46 @@ def test_what_hangs_on_the_index_is_recomputed_and_the_rest_kept():
     assert "own[thread_x] = g < n ? in[g] : 0.f;" in smooth
 
 
+@pytest.mark.parametrize("body", [
+    "a[4 * blockIdx.x + threadIdx.x] = 1;",  # another index than that of the whole launch
+    "__shared__ int s[1]; int i = blockIdx.x * blockDim.x + threadIdx.x; a[i] = s[0];",
+    "int i = blockIdx.x * blockDim.x + threadIdx.x; a[i] = 1; __syncthreads();",
+])  # fmt: skip
+def test_what_hangs_on_blocks_has_loops_over_blocks_and_threads(body):
+    text = from_cuda(f"__global__ void k(int *a) {{\n  {body}\n}}\n", "openmp").text
+    assert "for (unsigned block_x = 0; block_x < gridDim.x; block_x++) {" in text
+    assert "for (unsigned thread_x = 0; thread_x < blockDim.x; thread_x++) {" in text
+
+
+def test_a_variable_of_one_phase_is_not_kept_for_the_next():
+    body = "__shared__ int s[9]; int one = a[t], both = 2 * t; s[t] = one + both; __syncthreads();"
+    text = from_cuda(kernel(f"{body} a[t] = both + a[t] + s[0];"), "openmp").text
+    assert "int one = a[t];" in text
+    assert text.count("std::vector<") == 0  # `both` hangs on t alone and is computed anew
+    text = from_cuda(kernel(f"{body} a[t] = one + s[0];"), "openmp").text
+    assert text.count("std::vector<") == 1
+    assert "std::vector<int> one(blockDim.x);" in text
+
+
+def test_calls_that_do_nothing_leave_no_line_and_a_statement_where_one_is_needed():
+    text = from_cuda("""int main(int n, char **v) {
+  if (n) cudaDeviceSynchronize();
+  cudaDeviceSynchronize(); n = 1;
+  cudaDeviceSynchronize();
+  n = 2;
+}
+""", "openmp").text  # fmt: skip
+    assert text[text.index("int main") :] == (
+        "int main(int n, char **v) {\n  if (n) ;\n   n = 1;\n  n = 2;\n}\n"
+    )
+
+
+def test_code_right_behind_a_deleted_check_is_translated():
+    text = "void check(cudaError_t e) { if (e) throw 1; }\n\ncudaError_t last;\n"
+    assert from_cuda(text, "serial").text.endswith("int last;\n")
+    assert "check" not in from_cuda(text, "serial").text
+
+
 def test_serial_has_no_pragma():
     assert "#pragma" not in from_cuda(ADD, "serial").text
 
