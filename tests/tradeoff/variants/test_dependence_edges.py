@@ -184,6 +184,13 @@ def test_an_array_is_reduced_over_its_declared_size(declared, name) -> None:
     assert here.options(loop) == (("array", "atomic") if name else ("atomic",))
 
 
+def test_arrays_are_reduced_if_the_size_of_each_is_known() -> None:
+    known, unknown = "double h[8];", "double *g = f(n);"
+    for g, options in (("double g[n];", ("array", "atomic")), (unknown, ("atomic",))):
+        here = sites(f"{known} {g}\n  for (i = 0; i < n; i++) {{ h[x[i]] += 1; g[x[i]] += 2; }}")
+        assert here.options(here.loops[0]) == options
+
+
 @pytest.mark.parametrize("place", [
     "u[i][x[i]]", "(*u)[x[i]]", "*(u + x[i])", "u->v[x[i]]", "(u + 1)[x[i]]", "(n ? a : b)[x[i]]",
     "f(u)[x[i]]", "u++[x[i]]", "((double *)u)[x[i]]", "u$v[x[i]]", "\\U00110000[x[i]]", "*u",
