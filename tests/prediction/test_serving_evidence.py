@@ -203,6 +203,19 @@ def test_ten_answers_follow_from_the_printed_law_to_a_thousandth():
     assert printed.as_latex().count("&") > 10 * len(NAMES)
 
 
+def test_what_is_printed_names_where_a_configuration_is_split_and_what_it_serves():
+    asked = table({
+        "app": ["m", "m"], "params": [7e10, 7e10], "active_params": [7e10, 1e10],
+        "gpu_model": ["H100", "H100"], "gpus": [2, 8], "pp": [1, 2], "dp": [1, 2], "ep": [1, 4],
+        "batch_cap": [64, 64], "workload": ["", "chat"], "prompt_tokens": [None, 500.0],
+        "output_tokens": [None, 20.0],
+    })  # fmt: skip
+    assert PrintedPlacement.of(ServingLaw().fit(runs(12)), asked).labels == [
+        "m on 2 x H100, batch cap 64",
+        "m on 8 x H100, pp 2, dp 2, ep 4, chat, batch cap 64, 500 + 20 tokens",
+    ]
+
+
 def test_a_plan_is_for_the_lengths_asked_or_for_those_most_runs_have():
     lengths = {"prompt_tokens": [100.0, 100.0, 110.0, 4000.0], "output_tokens": [50.0] * 4}
     own = table({"app": ["m"] * 4, **lengths, "energy_per_token_j": [1.0, 2.0, 3.0, 9.0]})

@@ -134,6 +134,21 @@ def test_at_its_length_scale_a_level_is_shared_by_exp_of_minus_a_half(level, col
     assert shared == pytest.approx(np.array([[1, math.exp(-0.5)], [math.exp(-0.5), 1]]))
 
 
+def test_only_a_repeat_of_a_run_is_the_run_itself():
+    start = {"prompt_tokens": 500.0, "output_tokens": 200.0, "power_cap_w": 400.0, "ep": 2,
+             "dp": 1}  # fmt: skip
+    changed = {"prompt_tokens": 502.0, "output_tokens": 201.0, "power_cap_w": 410.0, "ep": 4,
+               "dp": 2, "gpus": 8, "pp": 2, "batch_cap": 33, "app": "n",
+               "workload": "code"}  # fmt: skip
+    one = configurations(**{k: [v] for k, v in start.items()})
+    assert levels(one, one)["itself"].tolist() == [[1.0]]
+    for column, value in changed.items():
+        other = configurations(**{k: [v] for k, v in (start | {column: value}).items()})
+        assert levels(one, other)["itself"][0, 0] < 1.0, column
+        if column not in ("gpus", "pp", "dp"):
+            assert levels(one, other)["itself"].tolist() == [[0.0]], column
+
+
 def test_a_workload_stands_for_lengths_or_where_these_are_stated_for_a_server():
     both = {"workload": ["one", "other"]}
     unsaid = configurations(**both)
@@ -175,14 +190,21 @@ def test_no_rate_is_above_the_makers_and_slopes_have_no_kink_there():
     assert np.abs(np.diff(slopes, axis=0)).max() < 0.05
 
 
-@pytest.mark.parametrize(("fitted", "expected"), [
-    (False, [-7.2835432, 2.53178733, 6.07186856]),
-    (True, [-9.16694497, 0.27442772, 0.87008580]),  # of few groups
+STATED = table(MIXED.frame.with_columns(
+    prompt_tokens=pl.Series([500.0, 500, 500, 90, 90, 2000, 500, 500]), output_tokens=200.0
+))  # fmt: skip
+
+
+@pytest.mark.parametrize(("jobs", "fitted", "expected"), [
+    (STATED, False, [-8.05739457, 3.78551071, 7.32736447]),
+    (STATED, True, [-9.32030506, 0.33434843, 0.96443468]),
+    (MIXED, False, [-7.2835432, 2.53178733, 6.07186856]),
+    (MIXED, True, [-9.16694497, 0.27442772, 0.87008580]),  # of few groups
 ])  # fmt: skip
-def test_the_prior_is_the_one_that_figures_of_the_pages_stand_on(fitted, expected):
+def test_the_prior_is_the_one_that_figures_of_the_pages_stand_on(jobs, fitted, expected):
     """Medians, spreads and correlations in three sums: who changes one measures anew."""
-    law = ServingLaw().fit(MIXED if fitted else MIXED.rows([]))
-    mean, spread = law.posterior(Configurations.of(MIXED))
+    law = ServingLaw().fit(jobs if fitted else jobs.rows([]))
+    mean, spread = law.posterior(Configurations.of(jobs))
     weights = np.cos(np.arange(len(mean)))
     made = [mean @ weights, weights @ spread @ weights, np.trace(spread)]
     assert made == pytest.approx(expected, rel=1e-5)
@@ -273,7 +295,10 @@ def test_words_name_what_moves_a_step_or_its_energy_by_more_than_half_a_percent(
 def test_a_weight_has_the_bits_of_its_format_and_its_part_of_the_scale_of_a_block():
     """A scale of 8 bits is there for 32 weights of MXFP4, and for 16 of NVFP4."""
     bits = {"float32": 32, "bfloat16": 16, "float16": 16, "bf16": 16, "fp16": 16, "fp8": 8,
-            "int8": 8, "fp4": 4, "int4": 4, "mxfp4": 4 + 8 / 32, "nvfp4": 4 + 8 / 16}  # fmt: skip
+            "int8": 8, "fp4": 4, "int4": 4, "mxfp4": 4 + 8 / 32, "nvfp4": 4 + 8 / 16,
+            "w8a8": 8, "w8a16": 8, "nf4": 4, "fp32": 32, "none": 16,
+            "awq": 4 + 32 / 128, "gptq": 4 + 32 / 128, "w4a16": 4 + 32 / 128,
+            "q8_0": 8 + 16 / 32}  # fmt: skip
     read = configurations(weight_precision=[*bits, None]).weight_b
     assert read.tolist() == [*(b / 8 for b in bits.values()), 2.0]
 

@@ -35,6 +35,7 @@ OF_PART = {
     "decision/trials": ("contracts/test_one_forecast.py",),
     "prediction/effects": ("decision/test_evidence.py",),
     "prediction/iteration_time": ("recipes/test_smart.py", "recipes/test_smart_nets.py"),
+    "prediction/serving_law": ("recipes/test_new_model.py", "questions/test_serving_plan.py"),
     "prediction/step_cost": ("recipes/test_dnnperf.py",),
 }
 LITTLE_OF_MUCH = ("prediction/test_persist.py",)

@@ -161,6 +161,8 @@ class Judge:
         number, code, by = 0, 0, ""
         for part, usual_s in self.parts(change):
             names = [name for name in part if name in self.items and name not in self.unsound]
+            if not names:
+                continue
             number += len(names)
             code, by = self._result(names, functions, usual_s)
             if code:

@@ -232,6 +232,17 @@ def test_what_no_library_leaves_is_not_kept(tmp_path, monkeypatch, hostile):
     assert Path("/etc/passwd").exists()
 
 
+@pytest.mark.parametrize(("bound", "most"), [("MOST_FILES", 3), ("DEEPEST", 2), ("MOST_B", 4096)])
+def test_what_a_library_leaves_is_kept_up_to_a_bound(tmp_path, monkeypatch, bound, most):
+    for less in (0, 1):
+        monkeypatch.setattr(f"rheostat.measurement.code.kernel_cache.{bound}", most - less)
+        with KernelCache(tmp_path).of_run(program("candidate", "opencl")) as place:
+            (place / "deep").mkdir()
+            (place / "deep" / "a").write_text("")
+            (place / "b").write_text("x" * (4096 - (place / "deep").stat().st_size))
+        assert place.exists() is not less
+
+
 def test_a_device_is_used_where_there_is_one_and_the_sandbox_lets_it(box, tmp_path, monkeypatch):
     bench = Workbench(box, tmp_path)
     for there, name, used in ((True, "bubblewrap", True), (True, "scripted", False),

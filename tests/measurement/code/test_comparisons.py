@@ -168,3 +168,5 @@ def test_a_pattern_takes_linear_time_or_is_refused():
     assert output_lines(text, Tolerance(outputs=("(a+)+$",))) == []
     with pytest.raises(DataError, match="of linear time, as it must be: look-around"):
         Tolerance(outputs=("(?=a)b",))
+    # a class in a class, of which Python's own reading would warn
+    assert [x.text for x in output_lines("ab cb", Tolerance(outputs=("[[a]]b",)))] == ["ab"]

@@ -298,3 +298,10 @@ def test_what_was_accepted_is_kept_with_what_it_changed() -> None:
     assert choices == {("powers as products", "made"), (FLAGS, "-O3")}
     assert tuned._tested(()) == [("powers as products",)]
     assert tuned._tested(("powers as products",)) == [()]
+
+
+def test_of_two_rewritings_none_and_each_alone_are_tried_next() -> None:
+    text = TEXT.replace("return 0;", "for (long i = 0; i < n; i++) a[i] = a[i] / s; return 0;")
+    tuned = Tuning(text.replace("long n,", "long n, double s,"))
+    powers, quotients = "powers as products", "quotients as products"
+    assert tuned._tested((powers, quotients)) == [(), (quotients,), (powers,)]

@@ -64,6 +64,8 @@ NEST = "for (i = 0; i < n; i++) for (j = 0; j < m; j++) "
     (LOOP + "a[3] = a[4];", CONFLICT),
     (LOOP + "a[x[3]] = 1;", UNKNOWN),
     (LOOP + "a[x[3]] = a[x[4]];", UNKNOWN),
+    (LOOP + "a[x[3]] = a[k];", UNKNOWN),
+    (LOOP + "a[k] = a[x[3]];", CONFLICT),
     (LOOP + "*a = 1;", UNKNOWN),
     (LOOP + "{ a[i] = 1; *a = 2; }", UNKNOWN),
     (LOOP + "{ a[i] = 1; i = i + 1; }", CONFLICT),
@@ -180,6 +182,13 @@ def test_an_array_is_reduced_over_its_declared_size(declared, name) -> None:
     (loop,) = here.loops
     assert here.section(here.dependence(loop), "h") == name
     assert here.options(loop) == (("array", "atomic") if name else ("atomic",))
+
+
+def test_arrays_are_reduced_if_the_size_of_each_is_known() -> None:
+    known, unknown = "double h[8];", "double *g = f(n);"
+    for g, options in (("double g[n];", ("array", "atomic")), (unknown, ("atomic",))):
+        here = sites(f"{known} {g}\n  for (i = 0; i < n; i++) {{ h[x[i]] += 1; g[x[i]] += 2; }}")
+        assert here.options(here.loops[0]) == options
 
 
 @pytest.mark.parametrize("place", [
@@ -348,3 +357,14 @@ def test_a_place_that_every_iteration_updates_is_no_site_for_atomics() -> None:
     sites = PragmaSites(CSource(f"{HEAD}{body}\n}}\n"))
     assert [(x.variable, sites.options(x)[0]) for x in sites.loops] == [
         ("i", "static"), ("i", "atomic")]  # fmt: skip
+
+
+def test_of_a_shared_array_plain_reads_and_writes_alone_are_made_atomic() -> None:
+    body = (
+        "for (i = 0; i < n; i++) {\n{}a[x[i]] = 1;\n{}b[i] = a[i];\n"
+        "b[i] = 2 * (a[k]);\na[i] *= 3;\n}"
+    )
+    source = CSource(f"{HEAD}{body.replace('{}', '')}\n}}\n")
+    text = PragmaSites(source).text({source.loops[0].start: "access"})
+    atomic = body.replace("{}", "#pragma omp atomic write\n", 1)
+    assert atomic.replace("{}", "#pragma omp atomic read\n", 1) in text

@@ -187,6 +187,91 @@ def test_what_hangs_on_the_index_is_recomputed_and_the_rest_kept():
     assert "own[thread_x] = g < n ? in[g] : 0.f;" in smooth
 
 
+@pytest.mark.parametrize("body", [
+    "a[4 * blockIdx.x + threadIdx.x] = 1;",  # another index than that of the whole launch
+    "__shared__ int s[1]; int i = blockIdx.x * blockDim.x + threadIdx.x; a[i] = s[0];",
+    "int i = blockIdx.x * blockDim.x + threadIdx.x; a[i] = 1; __syncthreads();",
+])  # fmt: skip
+def test_what_hangs_on_blocks_has_loops_over_blocks_and_threads(body):
+    text = from_cuda(f"__global__ void k(int *a) {{\n  {body}\n}}\n", "openmp").text
+    assert "for (unsigned block_x = 0; block_x < gridDim.x; block_x++) {" in text
+    assert "for (unsigned thread_x = 0; thread_x < blockDim.x; thread_x++) {" in text
+
+
+def test_a_variable_of_one_phase_is_not_kept_for_the_next():
+    body = "__shared__ int s[9]; int one = a[t], both = 2 * t; s[t] = one + both; __syncthreads();"
+    text = from_cuda(kernel(f"{body} a[t] = both + a[t] + s[0];"), "openmp").text
+    assert "int one = a[t];" in text
+    assert text.count("std::vector<") == 0  # `both` hangs on t alone and is computed anew
+    text = from_cuda(kernel(f"{body} a[t] = one + s[0];"), "openmp").text
+    assert text.count("std::vector<") == 1
+    assert "std::vector<int> one(blockDim.x);" in text
+
+
+def test_calls_that_do_nothing_leave_no_line_and_a_statement_where_one_is_needed():
+    text = from_cuda("""int main(int n, char **v) {
+  if (n) cudaDeviceSynchronize();
+  cudaDeviceSynchronize(); n = 1;
+  cudaDeviceSynchronize();
+  n = 2;
+}
+""", "openmp").text  # fmt: skip
+    assert text[text.index("int main") :] == (
+        "int main(int n, char **v) {\n  if (n) ;\n   n = 1;\n  n = 2;\n}\n"
+    )
+
+
+def test_bounds_of_a_launch_and_hints_to_unroll_go_and_lines_stay():
+    text = """__global__ void __launch_bounds__(256,
+    2) k(int *a) {
+  #pragma unroll 4
+  for (int i = 0; i < 4; i++) a[i] += __shfl_down_sync(~0u, a[i], 1);
+}
+"""
+    with pytest.raises(DataError, match="line 4: __shfl_down_sync is of a warp"):
+        from_cuda(text, "openmp")
+    made = from_cuda(text.replace("__shfl_down_sync(~0u, a[i], 1)", "1"), "openmp").text
+    assert not re.search("launch_bounds|unroll", made)
+
+
+def test_a_loop_within_a_phase_may_be_left():
+    body = "for (int k = 0; k < n; k++) { if (a[k] > 3) break; a[t] = k; }\n  __syncthreads();"
+    text = from_cuda(kernel(f"{body} a[t] += 1;"), "openmp").text
+    assert "if (a[k] > 3) break;" in text
+    assert text.count("for (unsigned thread_x = 0;") == 2
+
+
+@pytest.mark.parametrize(("head", "call", "included"), [
+    ("", "n = 1;", []), ("", "cudaFree(p);", ["stdlib.h"]),
+    ("#include <cstdlib>\n", "cudaFree(p);", ["cstdlib"]),
+    ("#include <stdlib.h>\n", "cudaFree(p);", ["stdlib.h"]),
+    ("#include <cstdio>\n", "cudaMemset(p, 0, n);", ["cstdio", "string.h"]),
+    ("#include <cuda_runtime.h>\n", "cudaEventRecord(e);", ["omp.h"]),
+])  # fmt: skip
+def test_headers_are_those_that_are_used_once_each(head, call, included):
+    text = from_cuda(f"{head}void f(int n, float *p, double e) {{ {call} }}\n", "openmp").text
+    assert re.findall(r"#include <([\w.]+)>", text) == included
+
+
+@pytest.mark.parametrize(("statement", "call"), [
+    ("if (i > n) return;", "continue;"), ("while (n) if (i > n) return;", "[&] {"),
+    ("switch (n) { case 1: return; }", "[&] {"), ("n += 1; if (i > n) return;", "[=]() mutable {"),
+])  # fmt: skip
+def test_a_thread_that_returns_goes_on_with_the_next(statement, call):
+    index = "int i = blockIdx.x * blockDim.x + threadIdx.x;"
+    text = from_cuda(
+        f"__global__ void k(int *a, int n) {{ {index} {statement} a[i] = n; }}", "serial"
+    ).text
+    assert call in text
+    assert ("return;" in text) is ("{" in call)
+
+
+def test_code_right_behind_a_deleted_check_is_translated():
+    text = "void check(cudaError_t e) { if (e) throw 1; }\n\ncudaError_t last;\n"
+    assert from_cuda(text, "serial").text.endswith("int last;\n")
+    assert "check" not in from_cuda(text, "serial").text
+
+
 def test_serial_has_no_pragma():
     assert "#pragma" not in from_cuda(ADD, "serial").text
 

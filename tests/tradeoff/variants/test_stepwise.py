@@ -231,6 +231,12 @@ def test_tuning_goes_from_all_rewritings_to_those_that_help(rule, changes, monke
     assert asked(Tuning(COSTLY, ("-O2", "-lm")), rule) == changes
 
 
+def test_where_nothing_can_be_rewritten_flags_alone_are_tried(monkeypatch) -> None:
+    monkeypatch.setattr(tuning, "_instructions", lambda: {"avx2"})
+    plain = Tuning("double f(double s) {\n  return s;\n}\n", ("-O2",))
+    assert asked(plain, costs(lambda v: False)) == [FAST, EXACT]
+
+
 def test_time_decides_where_no_energy_is_known() -> None:
     unknown = VariantResult(accepted=True, runtime_ratio=0.7)
     known = VariantResult(accepted=True, runtime_ratio=0.7, energy_ratio=0.9)
