@@ -18,7 +18,7 @@ from rheostat.core.outcome import Array
 from rheostat.errors import DataError
 from rheostat.measurement.checks import ROW, as_jobs
 from rheostat.measurement.monitoring.integrate import gauge_energy
-from rheostat.measurement.monitoring.sample_lines import Samples, looks_sampled, samples_in
+from rheostat.measurement.monitoring.sample_lines import PowerSamples, looks_sampled, samples_in
 
 GAPS = 5.0
 """Samples further apart than so many usual steps have nothing known between them."""
@@ -95,7 +95,7 @@ def _mean(t: Array, values: Array) -> float | None:
     return float(np.trapezoid(values, t) / (t[-1] - t[0])) if whole else None
 
 
-def _notes(rows: pl.DataFrame, samples: Samples) -> Iterator[Note]:
+def _notes(rows: pl.DataFrame, samples: PowerSamples) -> Iterator[Note]:
     ours = "a GPU" if rows["gpus"].null_count() == 0 else "a device"
     count, step_s = int(rows["samples"].sum()), float(rows["step_s"].to_numpy().mean())
     yield Note(

@@ -38,7 +38,7 @@ ALONE = "GPU"
 
 
 @dataclass(frozen=True)
-class Samples:
+class PowerSamples:
     """Rows of device, model, gpu, t, watts, busy and hz; whether devices add up; what is said."""
 
     frame: pl.DataFrame
@@ -46,7 +46,7 @@ class Samples:
     parts_add: bool = False
 
 
-def samples_in(path: str | Path, zone: str = "") -> Samples:
+def samples_in(path: str | Path, zone: str = "") -> PowerSamples:
     """The samples of a file."""
     cells = _cells(whole(Path(path)).decode("utf-8", "replace").splitlines())
     clock, drawn = _clock(cells), _drawn(cells)
@@ -73,7 +73,7 @@ def samples_in(path: str | Path, zone: str = "") -> Samples:
         }, schema_overrides={"model": pl.String})
         for c in chosen
     ]  # fmt: skip
-    return Samples(pl.concat(parts), tuple(notes), smi)
+    return PowerSamples(pl.concat(parts), tuple(notes), smi)
 
 
 def looks_sampled(lines: Sequence[str]) -> bool:
@@ -125,7 +125,7 @@ def _cells(lines: Sequence[str]) -> dict[str, list[str]]:
         rows = [_split(x, "," if comma else None) for x in text if not x.startswith("#")]
     elif STAMPED.match(text[0]):
         rows = [_split(x, ",") for x in text]
-        heads = [_told(cell, i) for i, cell in enumerate(rows[0])]
+        heads = [_heading(cell, i) for i, cell in enumerate(rows[0])]
     else:
         parted = csv.reader(text, delimiter=max(",;\t|", key=text[0].count), skipinitialspace=True)
         heads, *rows = [[cell.strip() for cell in row] for row in parted]
@@ -137,7 +137,7 @@ def _split(line: str, by: str | None) -> list[str]:
     return [cell.strip() for cell in line.split(by)]
 
 
-def _told(cell: str, place: int) -> str:
+def _heading(cell: str, place: int) -> str:
     """The heading of a cell that tells what it is, of nvidia-smi without headings."""
     if re.fullmatch(r"[\d.]+ W", cell):
         return "power.draw [W]" if place else "timestamp"
