@@ -48,7 +48,9 @@ def test_watts_of_a_package_are_watts(table):
 
 def test_watts_are_offered_as_watts_and_refused_as_joules(table):
     path = table("threads,wall_s,pkg_W,dram_W\n1,10,50,5\n2,6,70,9\n")
-    with pytest.raises(DataError, match=r'power_w = "pkg_W" \(or \["pkg_W", "dram_W"\]: their sum'):
+    with pytest.raises(
+        DataError, match=r"power_w=pkg_W \(or --column power_w=pkg_W\+dram_W: their sum"
+    ):
         rh.front(path, knobs="threads=1,2")
     with pytest.raises(DataError, match=r"energy_j: expected a unit of J, got pkg_W"):
         rh.read(path, options={"columns": {"energy_j": "pkg_W"}})

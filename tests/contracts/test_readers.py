@@ -134,10 +134,14 @@ TUNER = (
     '{"device_name": "A100", "kernel_name": "gemm", "tune_params_keys": ["block"], '
     f'"cache": {{{_TUNED}}}}}'
 )
+SMI = "timestamp, index, power.draw [W]\n" + "".join(
+    f"2025/03/01 00:00:0{s}.000, {i}, {100 + i % 9} W\n" for s in (0, 1) for i in range(N)
+)
 BATCH = (
     ("google-benchmark", GOOGLE), ("pytest-benchmark", PYTEST), ("jmh", JMH_REPORT),
     ("kernel-tuner", TUNER), ("hyperfine", HYPERFINE), ("pbs", PBS), ("pbs-json", QSTAT),
     ("lsf", BJOBS), ("grid-engine", QACCT), ("flux", FLUX), ("htcondor", CONDOR), ("oar", OAR),
+    ("power-samples", SMI),
 )  # fmt: skip
 COUNTERS = (("pcm", PCM), ("perf", PERF), ("likwid", LIKWID), ("papi", PAPI))
 

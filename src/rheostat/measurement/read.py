@@ -27,6 +27,10 @@ from rheostat.measurement.job_logs.fdata import read_fdata
 from rheostat.measurement.job_logs.job_store import is_store, read_store
 from rheostat.measurement.job_logs.pm100 import NODE, read_pm100
 from rheostat.measurement.job_logs.swf import read_swf
+from rheostat.measurement.monitoring.power_samples import (
+    is_power_samples,
+    read_power_samples,
+)
 from rheostat.measurement.parquet import BROKEN, MAGIC, gather, scan
 from rheostat.measurement.runs import read_runs
 from rheostat.measurement.runs.delimited import DELIMITERS, head, headed
@@ -275,6 +279,8 @@ BUILT_IN = (
     Reader("perf", _perf, read_perf, "perf stat: CSV (-x,), JSON (-j) or text, also with -I"),
     Reader("likwid", _likwid, read_likwid, "likwid-perfctr, likwid-mpirun: tables or CSV (-O)"),
     Reader("pcm", _pcm, read_pcm, "Intel PCM, pcm -csv: intervals"),
+    Reader("power-samples", _begins(is_power_samples), read_power_samples,
+           "nvidia-smi --query-gpu=timestamp,power.draw or dmon, or a clock beside watts"),
     Reader("graph-records", _graph_records, read_graph_records,
            "training steps with their graphs, JSON lines"),
     Reader("traffic", _traffic, read_traffic,

@@ -177,8 +177,12 @@ def rows_with(jobs: JobTable, text: str) -> list[int]:
 
     >>> rows_with(table({"cap_w": [200.0, 1500.0]}), "cap_w=1.5kW")
     [1]
+    >>> rows_with(table({"remark": ["cold cache", None]}), "remark=")
+    [1]
     """
     name, wanted = condition(jobs, text)
+    if not wanted:
+        return jobs.frame[name].is_null().arg_true().to_list()
     amount = parse_value(wanted, unit_of(name))
     values = jobs.frame[name].to_list()
     return [i for i, v in enumerate(values) if str(v) == wanted or v == amount]

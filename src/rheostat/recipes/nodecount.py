@@ -50,9 +50,9 @@ PROBLEM = re.compile(
 """Words of columns that say how much there was to do."""
 HARDWARE = re.compile(
     r"((gpu|cpu|accelerator|device|hardware)(_?(type|model|name|kind))?|arch(itecture)?|cluster"
-    r"|machine|system|platform|partition)"
+    r"|machine|system|platform|partition|(power |energy )?(meter|sensor|source))"
 )
-"""Names of columns that say what a run ran on."""
+"""Names of columns that say what a run ran on, or what measured it."""
 WARM_UP = 1.2
 """A first run that takes longer by this factor than those after it, at most settings."""
 
@@ -134,8 +134,10 @@ def own_runs(jobs: JobTable, row: int, by: Sequence[str] | None) -> JobTable | N
     alike = tuple(by or ()) or tuple(c for c in ("app", "user") if c in jobs.columns)[:1]
     same = np.ones(len(jobs), bool)
     for c in alike:
-        values = jobs.frame[c]
-        same &= (values == values[row]).fill_null(False).to_numpy()
+        if (own := jobs.frame[c][row]) is None:
+            same &= jobs.frame[c].is_null().to_numpy()
+        else:
+            same &= (jobs.frame[c] == own).fill_null(False).to_numpy()
     return jobs.rows(same)
 
 

@@ -28,6 +28,7 @@ WORDS = re.compile(
 """``4251 second(s)`` of LSF, ``1 hour 5 mins``: the first letter is the unit."""
 DAYS = re.compile(r"^\s*(\d+) days?,? (?=\d+:\d)")
 """``0 days 00:04:25`` of pandas, ``1 day, 2:03:04`` of Python."""
+HOURS = re.compile(r"[ _]*[(\[]\s*h{1,2}:m{1,2}\s*[)\]]$", re.IGNORECASE)
 ENERGY = re.compile(r"energy|consum|joule", re.IGNORECASE)
 SPREAD = r"^\s*([-+]?\d[\d.,]*(?:[eE][-+]?\d+)?)\s*(?:±|\+/?-)\s*\d[\d.,]*(?:[eE][-+]?\d+)?(.*)$"
 """A mean and what it varies by: ``41.2 ± 0.4 s``."""
@@ -44,7 +45,7 @@ def in_base_units(frame: pl.DataFrame, keep: Sequence[str] = ()) -> tuple[pl.Dat
     >>> frame["Power"].to_list(), notes[0].message
     ([350.0, 1200.0], 'Power: cells with units, read in W')
     """
-    frame, notes = _means(frame)
+    frame, notes = _means(_hours_and_minutes(frame))
     for name in [c for c in frame.columns if frame[c].dtype == pl.String]:
         memory = MEMORY.search(name) is not None
         if not (memory or AMOUNT.search(name)) or split_unit(name)[2]:
@@ -64,6 +65,22 @@ def in_base_units(frame: pl.DataFrame, keep: Sequence[str] = ()) -> tuple[pl.Dat
                 frame = frame.with_columns(values)
                 notes.append(Note(f"{name}: {THOUSANDS}"))
     return frame, notes
+
+
+def _hours_and_minutes(frame: pl.DataFrame) -> pl.DataFrame:
+    """Cells ``9:03`` under a heading that says ``(h:mm)`` as seconds: elsewhere they are minutes.
+
+    >>> runs = pl.DataFrame({"Runtime (h:mm)": ["9:03", None]})
+    >>> _hours_and_minutes(runs)["Runtime [s]"].to_list()
+    [32580.0, None]
+    """
+    for name in [c for c in frame.columns if HOURS.search(c) and frame[c].dtype == pl.String]:
+        parts = frame[name].str.extract_groups(r"^\s*(\d+):([0-5]\d)\s*$").struct.unnest()
+        parts = parts.cast(pl.Float64)
+        read = parts["1"] * 3600 + parts["2"] * 60
+        if read.null_count() == frame[name].null_count():
+            frame = frame.with_columns(read.alias(name)).rename({name: HOURS.sub(" [s]", name)})
+    return frame
 
 
 def _means(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:

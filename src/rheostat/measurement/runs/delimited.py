@@ -142,6 +142,10 @@ TASK = r"^\d+(_(\d+|\[.*\]?)|\.[a-z]+)$"
 """A task of a job array or a step: its column holds identifiers, however few of them are such."""
 
 
+LABEL = re.compile(r"(.*[ _.-])?(version|release|revision|commit|sha)", re.IGNORECASE)
+"""Columns of names that may look like numbers: 2023.10 is no 2023.1."""
+
+
 def typed_frame(
     cells: Mapping[str, Sequence[str]], rows: Sequence[int]
 ) -> tuple[pl.DataFrame, list[Note]]:
@@ -153,7 +157,7 @@ def typed_frame(
     """
     made, notes = {ROW: pl.Series(rows)}, []
     for name, column in cells.items():
-        made[name], bad = _typed(column)
+        made[name], bad = _typed(column) if not LABEL.fullmatch(name) else (_words(column), [])
         if bad:
             notes.append(note_rows(f"{name}: not a number, null", [rows[i] for i in bad]))
     return pl.DataFrame(made), notes
@@ -304,12 +308,27 @@ def _typed(cells: Sequence[str]) -> tuple[pl.Series, list[int]]:
         allowed = 0 if dtype == pl.Int64 else 0.1 * there
         if there and len(bad) <= allowed and not text[bad].str.contains(TASK).any():
             return number, bad.to_list()
-    if there and (pl.Series(cells, dtype=pl.String).str.strip_chars() == NO).any():
-        text = pl.Series([NO if c.strip() == NO else t for c, t in zip(cells, text, strict=True)])
+    text = _words(cells)
     low = text.str.to_lowercase()
     if there and low.drop_nulls().is_in(["true", "false"]).all():
         return low == "true", []
-    return unmarked(text), []
+    return text, []
+
+
+def _words(cells: Sequence[str]) -> pl.Series:
+    """Words; what says that there is none is null, but the word ``none`` beside others."""
+    text = pl.Series(cells, dtype=pl.String).str.strip_chars()
+    empty = text.str.to_lowercase().is_in(list(EMPTY))
+    return unmarked(text.set(empty if empty.all() else empty & (text != NO), None))
+
+
+def knobs_as_numbers(frame: pl.DataFrame, keep: Sequence[str]) -> pl.DataFrame:
+    """Labels that are turned, as ``version``, as the numbers they look like: so they are typed."""
+    turned = [frame[k] for k in keep if k in frame.columns and frame[k].dtype == pl.String]
+    numbers = [values.cast(pl.Float64, strict=False) for values in turned]
+    return frame.with_columns(
+        n for v, n in zip(turned, numbers, strict=True) if n.null_count() == v.null_count()
+    )
 
 
 def is_gzip(path: str | Path) -> bool:

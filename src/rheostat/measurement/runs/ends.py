@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import polars as pl
 
 from rheostat.core.jobs import Note
@@ -21,6 +23,9 @@ PERHAPS = (
 )
 ENDS = ("result", "status", "job_status")
 """Columns that may say how a run ended where its state says something else."""
+YES, NO = ("YES", "Y", "TRUE"), ("NO", "N", "FALSE")
+CHECKED = re.compile(r"verif|valid|correct|success|passed|check")
+"""Headings under which a no says that a run did not do its work."""
 MOST_WORDS = 12
 """Of a column that tells how runs ended."""
 MINORITY, SHORT = 0.2, 0.2
@@ -45,11 +50,23 @@ def state_by_words(frame: pl.DataFrame) -> dict[str, str]:
 
 
 def _tells_ends(frame: pl.DataFrame, name: str) -> bool:
+    if CHECKED.search(name.lower()) and _agreed(frame, name):
+        return True
     if frame[name].dtype != pl.String or not 0 < frame[name].n_unique() <= MOST_WORDS:
         return False
     words = set(frame.select(_plain(name).drop_nulls()).to_series()) - {""}
     good, bad = words & set(FINISHED), words & set(UNFINISHED)
     return bool(good) and (bool(bad) or good == words)
+
+
+def _agreed(frame: pl.DataFrame, name: str) -> bool:
+    """Whether all cells say yes or no, and some say yes.
+
+    >>> _agreed(pl.DataFrame({"verified": [True, False, None]}), "verified")
+    True
+    """
+    words = frame.select(_plain(name).drop_nulls()).to_series()
+    return bool(words.is_in([*YES, *NO]).all() and words.is_in(list(YES)).any())
 
 
 def with_ends(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
@@ -70,8 +87,10 @@ def with_ends(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
         table = table.with_columns(state="exit_code")
     by = "state" if "state" in table.columns else "exit_code"
     ended = _plain(by)
-    known = FINISHED if by == "state" else SUCCESS
-    strange = table.filter(~ended.is_in([*known, *UNFINISHED])) if by == "state" else table.clear()
+    known = (YES if _agreed(table, by) else FINISHED) if by == "state" else SUCCESS
+    strange = (
+        table.filter(~ended.is_in([*known, *UNFINISHED, *NO])) if by == "state" else table.clear()
+    )
     if strange.height and not table.select(ended.is_in(list(known)).any()).item():
         if (other := _said_elsewhere(table)) is None:
             return _in_no_list(table, strange)

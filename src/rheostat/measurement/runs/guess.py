@@ -81,6 +81,10 @@ DRAWS = ("gpu", "cpu", "pkg", "package", "rapl", "node", "board", "system", "tot
 """What a column in watts or joules may be named after without the word power or energy."""
 MEMORY_PART = re.compile(r"(d?ram|mem(ory)?)(\d*)(_(power|energy))?")
 """What memory draws comes on top of what the processor does: one of the two is not all."""
+WHOLE = re.compile(
+    r"(node|total|system|platform|server|chassis|wall|plug|whole|psu|ac|dc)(?![a-z])"
+)
+"""Beginnings of names of what a whole machine took."""
 NO_RUN = re.compile(r"std|min|max|per_|limit|cap|idle|wait|submit|start|end|stamp|"
                     r"setup|init|warm|delay|offset|span|period|interval|lag|ttft")  # fmt: skip
 """Times of something else than a run."""
@@ -266,6 +270,40 @@ def lone_quantity(ours: str, columns: Sequence[str]) -> str | None:
     parts = [c for c in columns if split_unit(c)[1] == suffix != "_s"
              and MEMORY_PART.fullmatch(split_unit(c)[0].lower())]  # fmt: skip
     return fit[0] if len(fit) == 1 and not set(parts) - set(fit) else None
+
+
+def whole_quantity(ours: str, frame: pl.DataFrame) -> str | None:
+    """The one column of a whole machine beside those of its parts, which it is never less than.
+
+    >>> parts = {"cpu_J": [2.0, 3.0], "gpu_J": [11.0, 9.0], "node_J": [18.0, 16.0]}
+    >>> whole_quantity("energy_j", pl.DataFrame(parts))
+    'node_J'
+    >>> whole_quantity("energy_j", pl.DataFrame({**parts, "node_J": [12.0, 16.0]}))
+    """
+    suffix = ours[-2:]
+    every = [c for c in frame.columns if split_unit(c)[1] == suffix and frame[c].dtype.is_numeric()]
+    named = [c for c in every if WHOLE.match(c.lower())]
+    parts = [c for c in every if c not in named and not NO_RUN.search(c.lower())]
+    if ours == "runtime_s" or len(named) != 1 or not parts:
+        return None
+    amounts = {c: frame[c] * split_unit(c)[3] for c in (*named, *parts)}
+    whole = amounts[named[0]]
+    beyond = (whole >= pl.DataFrame({c: amounts[c] for c in parts}).sum_horizontal()).all()
+    return named[0] if beyond and not _of_one_node(frame, whole, ours) else None
+
+
+def _of_one_node(frame: pl.DataFrame, amount: pl.Series, ours: str) -> bool:
+    """Whether watts may be those of one of many nodes: they do not grow with the nodes."""
+    of = {guess_name(c): frame[c] for c in frame.columns if frame[c].dtype.is_numeric()}
+    nodes = of.get("nodes")
+    if nodes is None or nodes.n_unique() < 2:
+        return nodes is not None and nodes.max() != 1
+    time = of.get("runtime_s")
+    if ours == "energy_j" and time is None:
+        return True
+    watts = (amount / time if ours == "energy_j" and time is not None else amount).to_numpy()
+    count = nodes.to_numpy()
+    return not watts[count == count.max()].mean() > 1.5 * watts[count == count.min()].mean()
 
 
 def lone_time(frame: pl.DataFrame) -> str | None:

@@ -49,7 +49,8 @@ ALONE = {"minutes": "runtime_min", "mins": "runtime_min", "hours": "runtime_h",
 """Headings that are a unit alone."""
 EITHER = frozenset({"mw", "mj", "mwh"})
 """Small letters that may be milli or mega: ``mw``, ``mj``, ``mwh``."""
-CLOCK = re.compile(r"[ _]*[(\[]\s*(h{1,2}:)?m{1,2}:s{1,2}\s*[)\]]$", re.IGNORECASE)
+CLOCK = re.compile(r"[ _]*[(\[]\s*(h{1,2}:)?m{1,2}:s{1,2}(\s+or\s+[hms:]+)?\s*[)\]]$",
+                   re.IGNORECASE)  # fmt: skip
 BRACKETS = re.compile(r"(.+?)[ _]*[(\[]\s*(\w+)\s*[)\]]")
 AGGREGATED = re.compile(r"(.+)[ _.](mean|avg|average|std|min|max|count)", re.IGNORECASE)
 """Names that pandas gives to what it aggregates; the unit stands before."""

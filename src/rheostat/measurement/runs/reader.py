@@ -24,7 +24,7 @@ from rheostat.measurement.counters.rates import COUNTERS
 from rheostat.measurement.dates import since_1970
 from rheostat.measurement.parquet import MAGIC, gather, scan
 from rheostat.measurement.runs.cell_units import in_base_units, seconds_of_cell
-from rheostat.measurement.runs.delimited import head, read_delimited
+from rheostat.measurement.runs.delimited import head, knobs_as_numbers, read_delimited
 from rheostat.measurement.runs.derived import (
     cores_of_nodes,
     energy_between,
@@ -48,6 +48,7 @@ from rheostat.measurement.runs.guess import (
     lone_time,
     not_as_named,
     unclear_units,
+    whole_quantity,
 )
 from rheostat.measurement.runs.header_units import split_unit
 from rheostat.measurement.runs.local_clock import INSTANTS, instants, read_dates
@@ -199,7 +200,7 @@ def table_frame(
         frame, notes = reader(path, encoding)
         frame, read_in = in_base_units(frame, keep)
         frame, repeated = repeats_below(frame)
-        return frame, [*notes, *read_in, *repeated]
+        return knobs_as_numbers(frame, keep), [*notes, *read_in, *repeated]
     lazy, types = scan(path)
     nested = [c for c, t in types.items() if t.is_nested()]
     notes = [Note(f"not read (lists and structures): {', '.join(nested)}")] if nested else []
@@ -271,7 +272,8 @@ def _guess_rest(
     columns: list[Column] = []
     guesses: list[Guess] = []
     texts: list[Note] = []
-    alone = {lone_quantity(q, frame.columns): q for q in QUANTITIES if not _named(q, frame, taken)}
+    missing = [q for q in QUANTITIES if not _named(q, frame, taken)]
+    alone = {lone_quantity(q, frame.columns) or whole_quantity(q, frame): q for q in missing}
     if not _named("runtime_s", frame, taken) and lone_quantity("runtime_s", frame.columns) is None:
         alone[lone_time(frame)] = "runtime_s"
     other = not_as_named(frame) | state_by_words(frame)

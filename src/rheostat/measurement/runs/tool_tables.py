@@ -19,6 +19,7 @@ KWH = ("energy_consumed", "cpu_energy", "gpu_energy", "ram_energy")
 WATTS = ("cpu_power", "gpu_power", "ram_power")
 BATCH_STEP = 4294967290
 """EAR numbers the batch and external steps of Slurm from here on; they hold the others' nodes."""
+PERF_ENERGY = re.compile(r"power/energy-(pkg|ram|cores|gpu|psys)/(?::?\w+)?")
 PARAMETER = re.compile(r"%([\w.]+)=(\S+)")
 Changed = tuple[pl.DataFrame, list[Note]]
 
@@ -42,7 +43,30 @@ def with_units(frame: pl.DataFrame, asked: Collection[str] = ()) -> Changed:
     return named, notes
 
 
+def _perf_events(frame: pl.DataFrame) -> Changed:
+    """Energies of processors under the names of perf's events, which counts them in joules.
+
+    >>> events = ["power/energy-pkg/", "power/energy-ram/"]
+    >>> runs = pl.DataFrame({"real": [2.0], events[0]: [50.0], events[1]: [3.0]})
+    >>> _perf_events(runs)[0].columns
+    ['real [s]', 'pkg (J)', 'ram (J)']
+    """
+    events = {c: m[1] for c in frame.columns if (m := PERF_ENERGY.fullmatch(c.strip()))}
+    if not events:
+        return frame, []
+    alone = set(events.values()) == {"pkg"}
+    names = {c: "energy_J" if alone else f"{part} (J)" for c, part in events.items()}
+    said = f"columns mapped as events of perf, in J: {', '.join(events)}"
+    return _renamed(frame, {**names, "real": "real [s]"}), [Note(said)]
+
+
 def _of_tool(frame: pl.DataFrame) -> Changed:
+    frame, said = _perf_events(frame)
+    named, notes = _of_columns(frame)
+    return named, [*said, *notes]
+
+
+def _of_columns(frame: pl.DataFrame) -> Changed:
     for columns, change in TOOLS:
         if columns <= set(frame.columns):
             return change(frame)

@@ -14,10 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from shlex import quote
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import Array
@@ -30,6 +33,8 @@ LEAST = 0.15
 APART = 5.0
 """Times the scatter of runs by which kinds lie apart."""
 MOST_SHOWN = 3
+NOTHING = "(empty)"
+"""What stands for an empty cell: a remark, or the reason of a throttling, is at few runs."""
 QUANTITIES = ("runtime_s", "power_w", "energy_j")
 
 
@@ -71,9 +76,22 @@ class MachineKinds:
         alone = [f"{knobs} {few(own)} ran on the {k} kind alone" for k, own in kind.items() if own]
         return f"{said}; {' and '.join(alone)}" if alone else said
 
+    def where(self, value: str) -> str:
+        """What to type for the runs of a value alone."""
+        return "--where " + quote(f"{self.column}={value.replace(NOTHING, '')}")
+
+    def runs_of(self, values: Sequence[str]) -> pl.Expr:
+        """Whether a run is of these values."""
+        return pl.col(self.column).cast(pl.String).fill_null(NOTHING).is_in(values)
+
     @property
     def fast_left(self) -> bool:
-        """Whether runs on the faster kind are left out: fewer settings ran there."""
+        """Whether runs on the faster kind are left out: fewer settings ran there.
+
+        Where a cell may be empty, as that of a remark, runs of which nothing is said are kept.
+        """
+        if NOTHING in (*self.fast, *self.slow):
+            return NOTHING in self.slow
         return len(self.on_slow) > len(self.on_fast)
 
     @property
@@ -99,8 +117,8 @@ def machine_kinds(runs: JobTable, column: str, knobs: Sequence[str]) -> MachineK
     there = {"runtime_s", column, *knobs} <= set(runs.columns)
     if not there or runs.frame[column].dtype not in (pl.String, pl.Boolean):
         return None
-    known = runs.frame.filter(pl.col("runtime_s") > 0).drop_nulls([column, *knobs])
-    known = known.with_columns(pl.col(column).cast(pl.String))
+    known = runs.frame.filter(pl.col("runtime_s") > 0).drop_nulls(knobs)
+    known = known.with_columns(pl.col(column).cast(pl.String).fill_null(NOTHING))
     names = known[column].unique().sort().to_list()
     setting = known.select(pl.struct(knobs).rank("dense")).to_series().to_numpy() - 1
     host = np.searchsorted(names, known[column].to_list())
@@ -127,6 +145,35 @@ def machine_kinds(runs: JobTable, column: str, knobs: Sequence[str]) -> MachineK
     }
     uneven = bool(np.ptp(share) > 0)
     return MachineKinds(column, fast, only_slow, factors, tuple(knobs), *alone, uneven)
+
+
+def apart(
+    runs: JobTable, column: str, knobs: Sequence[str]
+) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """Values of a column of names of which no other ran their settings, and those settings.
+
+    None where runs of one value link all settings, or the column is a name of each run.
+
+    >>> from rheostat import table
+    >>> ran = {"compiler": ["gcc", "gcc", "icx", "icx", "icx"], "host": ["a1", "a2", *["b1"] * 3]}
+    >>> apart(table(ran), "host", ["compiler"])
+    (('b1',), ('icx',))
+    """
+    known = runs.frame.drop_nulls([column, *knobs])
+    if known[column].dtype != pl.String or known[column].n_unique() > len(known) / 2:
+        return None
+    names = known[column].unique().sort().to_list()
+    settings = known.select(knobs).unique(maintain_order=True).rows()
+    host = np.searchsorted(names, known[column].to_list())
+    at = np.array([settings.index(s) for s in known.select(knobs).rows()], dtype=int)
+    size = len(names) + len(settings)
+    links = coo_array((np.ones(len(at)), (host, at + len(names))), shape=(size, size))
+    count, part = connected_components(links, directed=False)
+    if count < 2:
+        return None
+    own = part == min(range(count), key=lambda k: (part == k).sum())
+    alone = {s for s, mine in zip(settings, own[len(names) :], strict=True) if mine}
+    return tuple(n for n, mine in zip(names, own, strict=False) if mine), _texts(alone)
 
 
 def _effects(y: Array, setting: Ints, host: Ints, hosts: int) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from shlex import quote
 
 import polars as pl
 
@@ -11,7 +12,7 @@ from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.space import Space
 from rheostat.errors import QuestionError
 from rheostat.questions import listener
-from rheostat.questions.settings.machine_kinds import MachineKinds, few, machine_kinds
+from rheostat.questions.settings.machine_kinds import MachineKinds, apart, few, machine_kinds
 from rheostat.questions.settings.problem_size import grown
 from rheostat.recipes import nodecount
 
@@ -38,7 +39,7 @@ def of_one_kind(jobs: JobTable, own: JobTable, space: Space) -> tuple[JobTable, 
 
 def _on_one_kind(jobs: JobTable, own: JobTable, kinds: MachineKinds) -> JobTable:
     """The table without the kind left out, but at settings that ``own`` ran there alone."""
-    out = pl.col(kinds.column).is_in(kinds.left_out).fill_null(value=False)
+    out = kinds.runs_of(kinds.left_out)
     there = own.frame.filter(~out).select(kinds.knobs).unique()
     moved = [
         pl.when(out).then(pl.col(q) * f).otherwise(pl.col(q)).alias(q)
@@ -57,25 +58,27 @@ def _kind_words(kinds: MachineKinds, own: JobTable, alike: JobTable) -> str:
         names = {"runtime_s": "time", "power_w": "power", "energy_j": "energy"}
         by = ", ".join(f"{names[q]} times {f:.3g}" for q, f in kinds.to_kept().items())
         said += f"; others count with {by}, as the kinds differ where both ran"
-    return f"{said}; --where {kinds.column}={kinds.left_out[0]} takes that host alone"
+    return f"{said}; {kinds.where(kinds.left_out[0])} takes that {kinds.column} alone"
 
 
 def tell_unlike(runs: JobTable, space: Space) -> None:
     """Say which columns tell that runs were not of one problem; refuse settings of two machines."""
     if (split := nodecount.split_settings(runs, space.names)) is not None:
         column, ran = split
-        each = "; ".join(f"--where {column}={v} (has {', '.join(own)})" for v, own in ran.items())
+        each = "; ".join(
+            f"--where {quote(f'{column}={v}')} (has {', '.join(own)})" for v, own in ran.items()
+        )
         said = f"no {column} ran all settings of {space.names[0]}, and unlike ones do not compare"
         raise QuestionError(f"{said}; name one: {each}")
     mixed = nodecount.differing(runs, space.names)
     kinds = [k for c in mixed if (k := machine_kinds(runs, c, space.names)) is not None]
     for kind in kinds:
-        listener.note(f"{kind.words()}: --where {kind.column}={kind.fast[0]} keeps one")
+        listener.note(f"{kind.words()}: {kind.where(kind.fast[0])} keeps one")
     for flag in _flags(runs):
         if (parted := machine_kinds(runs, flag, space.names)) is not None:
             listener.note(
-                f"{parted.words()}: runs that do not compare count as repeats; --where "
-                f"{flag}={parted.fast[0]} leaves the others out"
+                f"{parted.words()}: runs that do not compare count as repeats; "
+                f"{parted.where(parted.fast[0])} leaves the others out"
             )
     if mixed and not kinds:
         said = f"runs that differ in {', '.join(mixed)} count as repeats: --where tells apart"
@@ -83,8 +86,14 @@ def tell_unlike(runs: JobTable, space: Space) -> None:
     if larger := grown(runs, space.names):
         said = f"{', '.join(larger)} differs between the settings: if that is the size of the work"
         listener.note(f"{said}, they are not of one problem and cannot be compared: --where")
+    knobs = " and ".join(space.names)
+    for column in mixed:
+        if (alone := apart(runs, column, space.names)) is not None:
+            listener.note(
+                f"only {column} {few(alone[0])} ran {knobs} {few(alone[1])}, and none of the other "
+                f"settings: what {column} does counts as done by {knobs}; --where tells apart"
+            )
     for column in nodecount.confounded(runs, space.names):
-        knobs = " and ".join(space.names)
         said = f"each setting of {knobs} was measured at one {column} alone, some at another"
         listener.note(f"{said}: what {column} does counts as done by {knobs}; --where tells apart")
     if (first := nodecount.warm_up(runs, space.names)) is not None:
@@ -103,10 +112,10 @@ def tell_unlike(runs: JobTable, space: Space) -> None:
 
 
 def _flags(runs: JobTable) -> list[str]:
-    """Columns of two words that are known after a run, as whether it was throttled."""
+    """Columns of two words that are known after a run, as whether it was throttled, or of one."""
     before = runs.known_at(Moment.SUBMIT).columns
     words = [c for c in runs.columns if runs.frame[c].dtype in (pl.String, pl.Boolean)]
-    return [c for c in words if c not in before and runs.frame[c].drop_nulls().n_unique() == 2]
+    return [c for c in words if c not in before and runs.frame[c].n_unique() == 2]
 
 
 def tell_odd(runs: JobTable, settings: Sequence[str]) -> None:

@@ -1,0 +1,132 @@
+"""Watts written down again and again: nvidia-smi, its dmon, or a table of a clock and watts.
+
+A row of such a file is a sample, no run.  Each device becomes one row: how long it was watched, the
+integral of its watts over that time, and their mean over time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from rheostat.core.jobs import Column, JobTable, Moment, Note
+from rheostat.core.outcome import Array
+from rheostat.errors import DataError
+from rheostat.measurement.checks import ROW, as_jobs
+from rheostat.measurement.monitoring.integrate import gauge_energy
+from rheostat.measurement.monitoring.sample_lines import PowerSamples, looks_sampled, samples_in
+
+GAPS = 5.0
+"""Samples further apart than so many usual steps have nothing known between them."""
+LEAST_COVERED = 0.8
+DATED = 1e8
+"""Seconds since 1970 from here on have a date; others count from midnight or a start."""
+COLUMNS = (
+    Column("device", "", Moment.SUBMIT, "what was watched"),
+    Column("gpu_model", "", Moment.SUBMIT, "its name"),
+    Column("samples", "", Moment.END, "readings of power"),
+    Column("utilisation_mean", "", Moment.END, "mean share of time in use"),
+    Column("frequency_mean_hz", "Hz", Moment.END, "mean clock"),
+)
+
+
+def read_power_samples(path: str | Path, *, zone: str = "") -> JobTable:
+    """Read samples of power: energy is their integral over time, a row for each device.
+
+    Parameters
+    ----------
+    path : path
+        ``nvidia-smi --query-gpu=timestamp,index,power.draw --format=csv -l 1``, ``nvidia-smi dmon``
+        (``-s p``, with ``-o DT`` for its times), or a table of a clock and watts.
+    zone : str
+        Of its clock, where that has none: ``Europe/Paris``; else it is taken as UTC.
+
+    Returns
+    -------
+    JobTable
+        ``runtime_s`` from the first to the last sample, ``energy_j``, mean ``power_w``, and
+        ``power_max_w``.
+
+    Raises
+    ------
+    DataError
+        No device has two samples of power with their times.
+    """
+    samples = samples_in(path, zone)
+    rows = [row for part in samples.frame.partition_by("device", maintain_order=True)
+            if (row := _device(part))]  # fmt: skip
+    if not rows:
+        raise DataError(str(path), ["expected two samples of power with their times, got fewer"])
+    frame = pl.DataFrame(rows, infer_schema_length=None).with_row_index(ROW)
+    known = [c for c in frame.columns if frame[c].null_count() < frame.height]
+    notes = (*samples.notes, *_notes(frame, samples))
+    return as_jobs(frame.select(known).drop("step_s", "covered"), COLUMNS, notes)
+
+
+def _device(part: pl.DataFrame) -> dict[str, object] | None:
+    """A device's row; None with fewer than two samples."""
+    held = part.drop_nulls(["t", "watts"]).unique("t", maintain_order=True).sort("t")
+    if held.height < 2:
+        return None
+    t, watts = held["t"].to_numpy(), held["watts"].to_numpy()
+    usual = float(np.median(np.diff(t)))
+    known = gauge_energy(t, watts, t[0], t[-1], GAPS * usual)
+    seconds, covered = float(t[-1] - t[0]), known.covered_s / float(t[-1] - t[0])
+    power = known.energy_j / known.covered_s if covered >= LEAST_COVERED else None
+    return {
+        "device": held["device"][0], "gpu_model": held["model"][0],
+        "gpus": 1 if held["gpu"][0] else None, "samples": held.height,
+        "start_s": t[0] if t[0] > DATED else None, "end_s": t[-1] if t[0] > DATED else None,
+        "runtime_s": seconds, "energy_j": None if power is None else power * seconds,
+        "power_w": power, "power_max_w": float(watts.max()),
+        "utilisation_mean": _mean(t, held["busy"].to_numpy()),
+        "frequency_mean_hz": _mean(t, held["hz"].to_numpy()),
+        "step_s": usual, "covered": covered,
+    }  # fmt: skip
+
+
+def _mean(t: Array, values: Array) -> float | None:
+    """The mean over time, by the trapezoid, of samples that are all known."""
+    whole = np.isfinite(values).all()
+    return float(np.trapezoid(values, t) / (t[-1] - t[0])) if whole else None
+
+
+def _notes(rows: pl.DataFrame, samples: PowerSamples) -> Iterator[Note]:
+    ours = "a GPU" if rows["gpus"].null_count() == 0 else "a device"
+    count, step_s = int(rows["samples"].sum()), float(rows["step_s"].to_numpy().mean())
+    yield Note(
+        f"{count} samples of power about every {step_s:.3g} s, no "
+        f"jobs: a row is {ours} from its first sample to its last, idle time included; energy_j is "
+        "the integral of power over time (trapezoids), power_w energy over time"
+    )
+    each = rows.filter(pl.col("energy_j").is_not_null())
+    if each.height:
+        yield Note("; ".join(map(_taken, each.iter_rows(named=True))))
+    if samples.parts_add and each.height == rows.height > 1:
+        energy_j, power_w = float(rows["energy_j"].sum()), float(rows["power_w"].sum())
+        yield Note(f"all {rows.height} together: {energy_j:.6g} J, {power_w:.4g} W in the mean")
+    for row in rows.filter(pl.col("covered") < 1.0 - 1e-9).iter_rows(named=True):
+        yield Note(_uncovered(row))
+    if lost := samples.frame.filter(pl.col("watts").is_null()).height:
+        yield Note(f"{lost} samples without a reading of power: left out")
+
+
+def _taken(row: Mapping[str, Any]) -> str:
+    amounts = f"{row['energy_j']:.6g} J, {row['power_w']:.4g} W"
+    return f"{row['device']}: {amounts} for {row['runtime_s']:.4g} s"
+
+
+def _uncovered(row: Mapping[str, Any]) -> str:
+    away = (1.0 - row["covered"]) * row["runtime_s"]
+    known = "its energy is not known" if row["energy_j"] is None else "the mean stands for them"
+    said = f"{row['device']}: {away:.4g} s of {row['runtime_s']:.4g} s without samples"
+    return f"{said}, {known}"
+
+
+def is_power_samples(start: bytes) -> bool:
+    """Whether a file begins as samples of power do."""
+    return looks_sampled(start.decode("utf-8", "replace").splitlines())
