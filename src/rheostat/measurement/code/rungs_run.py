@@ -34,7 +34,7 @@ FEW = 3
 see the host's code alone."""
 MOST_SUSPECT = 4
 """Of many inputs, how many on which the output seemed wrong are tried again by themselves."""
-ELSEWHERE = " where its arguments lie elsewhere in memory"
+ELSEWHERE = " in one of many runs from one start, and not alone"
 NONE_ENDED = "alone its runs end well, but none of those that are begun by a process that forks"
 BY_NUMBER = re.compile(r"\bomp_get_(?:thread_num|num_threads|max_threads|team_size)\b")
 PROBE = """int main(void) {
