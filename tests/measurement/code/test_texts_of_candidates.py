@@ -109,6 +109,7 @@ def test_casts_of_pointers_but_differences_are_counted():
     ("cuda", "#ifdef __CUDA_ARCH__", "compiler for a device"), ("serial", "__CUDA_ARCH__", ""),
     ("serial", "uintptr_t a", "takes an address"), ("serial", "omp_get_num_procs()", ""),
     ("opencl", 'text = "#ifdef POCL\\n"', "inside a kernel's text"), ("opencl", "#ifdef A", ""),
+    ("opencl", "d, CL_DEVICE_TYPE, 8", "which device"), ("opencl", "CL_DEVICE_TYPE_ALL", ""),
     ("opencl", "CL_MEM_USE_HOST_PTR", "memory of its own"),
     ("serial", "char **w = argv + argc + 1;", "the environment"), ("serial", "argv + argc)", ""),
     ("serial", 'std::locale here("");', "language"), ("serial", "locals(3)", ""),

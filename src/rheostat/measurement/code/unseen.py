@@ -29,7 +29,8 @@ WORDS = {
     ),
     "asks which device this is": re.compile(
         r"\bCL_(?:DEVICE_(?:MAX_COMPUTE_UNITS|MAX_CLOCK_FREQUENCY|NAME|VENDOR\w*|(?:OPENCL_C_)?VERSION|"
-        r"EXTENSIONS|(?:GLOBAL|LOCAL)_MEM_\w+)|DRIVER_VERSION|PLATFORM_(?:NAME|VENDOR|VERSION))\b"
+        r"EXTENSIONS|TYPE|ADDRESS_BITS|ENDIAN\w*|\w*FP_CONFIG|HOST_UNIFIED_MEMORY|PROFILE|"
+        r"(?:GLOBAL|LOCAL)_MEM_\w+)|DRIVER_VERSION|PLATFORM_(?:NAME|VENDOR|VERSION))\b"
     ),
     "asks how many devices there are, or whether it runs on one": re.compile(
         r"\bomp_(?:get_num_devices|is_initial_device)\b"
