@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from rheostat.measurement.code.capture import SandboxLimits, SandboxRun
 from rheostat.measurement.code.sandbox import Sandbox
 
-SOURCES = ("a.c", "a.cc", "a.cu", "empty.c", "empty.cc", "empty.cu", "probe.c", "parent.c")
+SOURCES = ("a.c", "a.cc", "a.cu", "empty.c", "empty.cc", "empty.cu", "probe.c", "parent.c",
+           "each_input.c", "another_library.c")  # fmt: skip
 KINDS = {"-fsyntax-only": "syntax", "-fsanitize=address,undefined": "sanitizers",
          "-fsanitize=thread": "races", "-fopenmp-targets=x86_64-pc-linux-gnu": "device",
          "-ffast-math": "reassociated", "-mfpmath=387": "extended", "-O1": "work"}  # fmt: skip
@@ -67,12 +68,31 @@ class Scripted(Sandbox):
         asked = Asked(_whose(folder), what, tuple(command), how.get("stdin", ""), how.get("limits"),
                       how.get("environment") or {}, how.get("cache"))  # fmt: skip
         self.log.append(asked)
-        answer = self.says.get((asked.whose, what), done(f"sum {' '.join(command[1:])}"))
+        if command[0] == "env":
+            return done("".join(map(_framed, map(self._answer, _each(asked)))))
+        return self._answer(asked)
+
+    def _answer(self, asked: Asked) -> SandboxRun:
+        usual = done(f"sum {' '.join(asked.command[1:])}")
+        answer = self.says.get((asked.whose, asked.what), usual)
         return answer(asked) if callable(answer) else answer
 
     def asked(self, what: str) -> list[Asked]:
         """All that was asked of a kind."""
         return [a for a in self.log if a.what == what]
+
+
+def _each(asked: Asked) -> list[Asked]:
+    """A run for each input of a start that forks."""
+    count, _, _, *words = asked.stdin.split("\0")[:-1]
+    step = int(count) + 1
+    program = asked.command[2 : len(asked.command) - int(count)]
+    return [replace(asked, command=(*program, *words[k : k + step - 1]), stdin=words[k + step - 1])
+            for k in range(0, len(words), step)]  # fmt: skip
+
+
+def _framed(run: SandboxRun) -> str:
+    return f"{run.status} {len(run.stdout)}\n{run.stdout}"
 
 
 def _whose(folder: Path) -> str:

@@ -33,7 +33,6 @@ NAMED = {
 def any_load(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many inputs are tried however long a start takes beside what else this machine does."""
     monkeypatch.setattr("rheostat.measurement.code.reference.QUICK_S", 2.0)
-    monkeypatch.setattr("rheostat.measurement.code.reference.START_S", 2.0)
 
 
 def test_the_corpus_has_sixty_of_each_and_every_kind() -> None:

@@ -26,6 +26,8 @@ TAKEN = {
     "bytes of a pointer":
         "int f(int k) { int x; void *p = &x; return ((unsigned char *)&p)[k]; }",
     "union": "long f(int *p) { union { int *p; long n; } u; u.p = p; return u.n & 63; }",
+    "words of a command line":
+        "int main(int c, char **v) { return c > 1 ? (v[1] - v[0]) / 64 : 0; }",
     "printed": 'int f(void) { int x; char q[32]; snprintf(q, 32, "%p", (void *)&x); return q[9]; }',
 }  # fmt: skip
 PLAIN = {
@@ -34,6 +36,7 @@ PLAIN = {
     "in a text": "long f(const char *s) { const char *e = strchr(s, 'x'); return e ? e - s : 0; }",
     "on the heap": "long f(int n) { char *b = malloc(n), *p = b + n / 2; long r = p - b; free(b); "
                    "return r; }",
+    "in a word": "int main(int c, char **v) { char *e; strtol(v[1], &e, 9); return e - v[1] + c; }",
     "percent": 'int f(char *q) { return snprintf(q, 9, "%d%%p", 3); }',
     "structure": "struct s { int *p; int n; }; int f(int *a) { struct s t[2]; t[0].p = a; "
                  "t[1].n = 2; return t[*a].n; }",

@@ -53,34 +53,26 @@ def runs_of(box, whose):
     return [a for a in box.log if a.whose == whose and a.what.startswith("run")]
 
 
-def printed(text):
-    """Output of many runs from one start: each with its mark."""
-
-    def said(asked):
-        rows = asked.command[2].split("\n") if asked.command[0] == "sh" else []
-        marks = [r.split('"')[1].replace("$?", "0") for r in rows if r.startswith("echo")]
-        return done("".join(f"{text}\n{m}\n" for m in marks) if marks else text)
-
-    return said
-
-
 def test_quick_inputs_and_many_more_are_run_by_four_and_by_eight_threads(case, box):
     case.reference.many = tuple((given(k).given, f"sum {k}") for k in range(100))
     openmp = of(case, "openmp")
-    box.says["candidate", "run work"] = done()
+    box.says["candidate", "run work"] = done("", "", 1)
     assert last_first(openmp, openmp.candidate) == []
     asked = [(a.environment["OMP_NUM_THREADS"], a.environment["OMP_SCHEDULE"],
               a.environment["RHEOSTAT_LAST_FIRST"]) for a in runs_of(box, "candidate")]  # fmt: skip
     assert asked == [("4", "static", "1"), ("8", "static,1", "1")]
-    script = runs_of(box, "candidate")[0].command[2]
-    assert script.count("echo") == 3 + 64  # two small ones and that of 0.02 s; the first of many
+    count, _, _, *words = runs_of(box, "candidate")[0].stdin.split("\0")[:-1]
+    assert (count, len(words)) == (
+        "1",
+        2 * (3 + 64),
+    )  # of many the first
 
 
 def test_what_the_reverse_order_prints_is_compared_with_what_the_original_prints_alone(case, box):
     case.reference.small, case.reference.expected = (given(5),), (given(700, 0.5),)
     case.reference.many = ()
     openmp = of(case, "openmp")
-    box.says["candidate", "run work"] = printed("sum 9")
+    box.says["candidate", "run work"] = done("sum 9")
     (found,) = last_first(openmp, openmp.candidate)
     assert found.message == (
         "with n=5 where the last of 4 threads comes first, output line 1: expected 'sum 5', "
@@ -96,15 +88,15 @@ def test_among_equals_one_thread_has_to_do_as_the_original(case, box):
         of(case, "openmp").candidate, files={"a.c": "int candidate;\n#pragma omp critical"}
     )
     openmp = replace(case, candidate=own)
-    box.says["original", "run sh"] = printed("sum 7")
-    box.says["candidate", "run work"] = printed("sum 5")
-    box.says["candidate", "run sh"] = lambda a: printed(
-        "sum 7" if "RHEOSTAT_LAST_FIRST" not in a.environment else "sum 8")(a)  # fmt: skip
+    box.says["original", "run sh"] = done("sum 7")
+    box.says["candidate", "run work"] = done("sum 5")
+    box.says["candidate", "run sh"] = lambda a: done(
+        "sum 7" if "RHEOSTAT_LAST_FIRST" not in a.environment else "sum 8")  # fmt: skip
     (found,) = last_first(openmp, own)
     assert found.message.startswith(
         "with n=5 where the last of 4 threads comes first and many values are equal, output line 1"
     )
-    box.says["candidate", "run sh"] = printed("sum 8")  # on one thread, too
+    box.says["candidate", "run sh"] = done("sum 8")  # on one thread, too
     assert last_first(openmp, own) == []
 
 

@@ -7,16 +7,16 @@ from dataclasses import replace
 import pytest
 
 from rheostat.measurement.code import lock_sets, rungs_races, toolchain
+from rheostat.measurement.code.another_library import OTHERWISE, _resorted, elsewhere
 from rheostat.measurement.code.capture import SandboxLimits
 from rheostat.measurement.code.case import numbers_in
 from rheostat.measurement.code.coarse_data import among_equals, coarse, picks
 from rheostat.measurement.code.lock_sets import in_another_order, without_common_lock
-from rheostat.measurement.code.processors import on_other_machines
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.program_inputs import InputRange, ProgramInputs
 from rheostat.measurement.code.simd_updates import lanes_update
 from rheostat.measurement.code.verdict import Finding
-from rheostat.measurement.code.workbench import roomy
+from rheostat.measurement.code.workbench import Workbench, roomy
 from tests.measurement.code.rung_cases import (
     LARGE,
     SMALL,
@@ -29,6 +29,7 @@ from tests.measurement.code.rung_cases import (
 )
 from tests.measurement.scripted import done
 
+ON_THREE = {"RHEOSTAT_PROCESSORS": "3"}
 # --- many equal values -------------------------------------------------------------------------
 
 
@@ -104,37 +105,67 @@ def test_a_coarse_build_goes_by_way_of_assembler_text_and_links_what_it_needs():
     assert not picks(Program({"a.c": "#pragma omp for"}))
 
 
-# --- other machines ----------------------------------------------------------------------------
+# --- other machines, other libraries -----------------------------------------------------------
+
+
+def answers(case, monkeypatch, candidate, original=None):
+    """What the original or the candidate prints, by the environment; what was asked for."""
+    asked = []
+
+    def run_each(self, built, every, limits, **how):
+        asked.append((built.program, [g.words for g in every], how))
+        says = candidate if built.program.text != case.original.text else original
+        return [f"sum {g.values['n']}" if says is None else says(g, how["environment"])
+                for g in every]  # fmt: skip
+
+    monkeypatch.setattr(Workbench, "run_each", run_each)
+    return asked
 
 
 @pytest.mark.parametrize("name", ["omp_get_num_procs", "sysconf", "get_nprocs", "get_nprocs_conf",
                                   "std::thread::hardware_concurrency()"])  # fmt: skip
-def test_who_asks_for_processors_is_told_one_three_and_sixty_four(case, box, name):
+def test_who_asks_for_processors_is_told_one_three_and_sixty_four(case, box, name, monkeypatch):
     box.says["candidate", "nm"] = done(f"                 U {name}@GLIBC_2.2.5\n")
     box.says["candidate", "objdump"] = done("")
-    assert on_other_machines(case) == []
-    runs = runs_of(box, "candidate")
-    assert [(a.command[-1], a.environment["RHEOSTAT_PROCESSORS"]) for a in runs] == [
-        (n, c) for n in ("5", "3", "900") for c in ("1", "3", "64")]  # fmt: skip
-    assert {a.environment["OMP_NUM_THREADS"] for a in runs} == {"2"}
-    assert runs[0].limits == SMALL.limits()
-    box.says["candidate", "run gcc"] = lambda a: done(
-        f"sum {int(a.command[-1]) + (a.environment['RHEOSTAT_PROCESSORS'] == '3')}")  # fmt: skip
-    (found,) = on_other_machines(case)
+    asked = answers(case, monkeypatch, None)
+    assert elsewhere(case) == []
+    assert [words for _, words, _ in asked] == [["n=5", "n=3", "n=900"]] * 3
+    counts = [how["environment"]["RHEOSTAT_PROCESSORS"] for *_, how in asked]
+    assert counts == ["1", "3", "64"]
+    assert {(how["threads"], how["beside"]) for *_, how in asked} == {(2, ("another_library",))}
+    answers(case, monkeypatch, lambda g, e: f"sum {int(g.values['n']) + (e == ON_THREE)}")
+    (found,) = elsewhere(case)
     assert found.message == (
         "with n=5 and 3 processors, output line 1: expected 'sum 5', got 'sum 6'")  # fmt: skip
 
 
-def test_who_does_not_ask_or_is_built_another_way_is_told_nothing(case, box):
-    box.says["candidate", "nm"] = done("                 U sysconfig@GLIBC_2.2.5\n")
-    assert on_other_machines(case) == []
-    assert runs_of(box, "candidate") == []
-    box.says["candidate", "nm"] = done("                 U sysconf@GLIBC_2.2.5\n")
-    box.says["candidate", "run gcc"] = done("sum 0")
-    own = replace(case, candidate=replace(case.candidate, build=("make",)))
-    assert on_other_machines(own) == []
-    box.says["candidate", "build gcc"] = lambda a: done("", "x", int("processors.c" in a.command))
-    assert on_other_machines(replace(case, candidate=replace(case.candidate, flags=()))) == []
+def test_what_c_leaves_open_is_done_otherwise_where_it_is_asked_for(case, box, monkeypatch):
+    def wrong(g, _):
+        return f"sum {int(g.values['n']) + (g.values['n'] != '5')}"
+
+    box.says["candidate", "objdump"] = done("")
+    box.says["candidate", "nm"] = done("                 U bsearch@GLIBC_2.2.5\n")
+    asked = answers(case, monkeypatch, wrong)
+    assert elsewhere(case) == []
+    assert asked == []
+    case.bench.imported.clear()
+    box.says["candidate", "nm"] = done("                 U qsort@GLIBC_2.2.5\n")
+    (found,) = elsewhere(case)
+    assert found.message == (
+        f"with n=3{OTHERWISE}, output line 1: expected 'sum 3', got 'sum 4'")  # fmt: skip
+    assert [words for _, words, _ in asked] == [["n=5", "n=3", "n=900"], ["n=3", "n=900"]]
+    answers(case, monkeypatch, wrong, wrong)  # the original hangs on it, too
+    assert elsewhere(case) == []
+    answers(case, monkeypatch, lambda *_: None)
+    assert elsewhere(case) == []
+
+
+def test_sorts_of_c_plus_plus_are_replaced_but_where_a_build_is_the_program_s_own(case):
+    sorts = Program({"a.cpp": "std::sort(v.begin(), v.end());"}, flags=("-O2",))
+    assert _resorted(sorts).flags == ("-include", "another_library.h", "-O2")
+    for other in (replace(sorts, build=("make",)), Program({"a.c": "sort (v);"}),
+                  Program({"a.cpp": "resort(v);"})):  # fmt: skip
+        assert _resorted(other) is other
 
 
 # --- inputs at a candidate's own numbers -------------------------------------------------------

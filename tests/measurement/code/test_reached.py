@@ -55,6 +55,10 @@ NEVER = {
     "near the end": "{ static short t; t = (short)(t + a[i] % 200); sum = t; }",
     "near the end of a mask": "{ static int t; t += a[i] % 200; sum = t & 0x7fff; }",
     "near the end of a remainder": "{ static int t; t += a[i] % 200; sum = t % 33000; }",
+    "quotient": "sum += a[i] % 1000 + a[i] / 268435450;",
+    "shift": "sum += a[i] % 1000 + ((unsigned long)(a[i] % 1000 * 3) >> 13);",
+    "whole part": "sum += a[i] % 1000 + (unsigned long)(a[i] * 3.7e-9);",
+    "bit": "sum += a[i] % 1000 + (a[i] % 1000 & 4096);",
     "rounded": "{ static double t; t = (float)(t + (a[i] % 200) / 7.0); sum = t; }",
 }
 REACHED = {

@@ -12,7 +12,14 @@ from rheostat.measurement.code import group_memory, rungs_run, toolchain
 from rheostat.measurement.code.capture import SandboxLimits
 from rheostat.measurement.code.compare_output import Tolerance
 from rheostat.measurement.code.program_inputs import InputRange, ProgramInput, ProgramInputs
-from rheostat.measurement.code.reference import MANY, MOST_MANY_B, SANITIZER_OPTIONS, Expected
+from rheostat.measurement.code.reference import (
+    MANY,
+    MANY_S,
+    MOST_MANY_B,
+    SANITIZER_OPTIONS,
+    Expected,
+)
+from rheostat.measurement.code.rungs_run import ELSEWHERE, NONE_ENDED
 from rheostat.measurement.code.sandbox import (
     NOBODY,
     Apptainer,
@@ -144,40 +151,53 @@ def test_without_inputs_an_original_is_run_under_its_name(tools, box, tmp_path):
     assert reference(box, tmp_path).without_arguments == ()
 
 
-@pytest.mark.parametrize(("cpu_s", "count"), [(0.01, MANY), (0.02, MANY), (0.03, 200), (0.04, 100)])
-def test_many_inputs_are_drawn_as_their_time_allows(
-    tools, box, tmp_path, monkeypatch, cpu_s, count
-):
-    made, asked = reference(box, tmp_path, seed=9), []
-    wide = ProgramInputs({"n": InputRange(1, 10**9)}, ("{n}",))
-    made.original = replace(made.original, inputs=wide)
-    made.expected = (given(900, cpu_s),)
+def many_of(made, monkeypatch, says):
+    """Which inputs a reference runs one after the other, by what each run prints."""
+    asked = []
 
-    def run_each(built, every, limits):
-        asked.append((len(every), limits))
-        return [None if k == 1 else g.words for k, g in enumerate(every)]
+    def run_each(built, every, limits, most_cpu_s):
+        assert most_cpu_s == MANY_S
+        asked.append((every, limits))
+        return says(every)
 
     monkeypatch.setattr(made.bench, "run_each", run_each)
-    many = made.many
-    rng = np.random.default_rng([9, 5])
-    parts = [(0.75, 1.0), (0.0, 1.0), (0.5, 1.0), (0.0, 0.03)]
-    drawn = list(dict.fromkeys(wide.draw(rng, parts[i % 4]).words for i in range(count)))
-    many = made.many
-    assert asked == [(len(drawn), made.expected[0].limits())]
-    assert [g.words for g, _ in many] == [w for k, w in enumerate(drawn) if k != 1]
+    return made.many, asked
+
+
+def test_small_inputs_and_others_are_run_as_many_as_there_is_time_for(
+    tools, box, tmp_path, monkeypatch
+):
+    made = reference(box, tmp_path, seed=9)
+    wide = ProgramInputs({"n": InputRange(1, 10**9)}, ("{n}",))
+    made.original = replace(made.original, inputs=wide)
+    made.small, made.expected = (given(5, 0.01), given(3, 0.02)), (given(900, 0.04),)
+    many, asked = many_of(
+        made, monkeypatch, lambda every: [None if k == 1 else g.words for k, g in enumerate(every)]
+    )
+    (small, few), (large, most) = asked
+    assert (few, most) == (made.small[1].limits(), made.expected[0].limits())
+    assert 200 < len({g.words for g in small}) == len(small) <= MANY
+    assert max(int(g.values["n"]) for g in small) < 400 < 10**8 < max(
+        int(g.values["n"]) for g in large)  # fmt: skip
+    assert [g.words for g, _ in many] == [
+        g.words for some in (small, large) for k, g in enumerate(some) if k != 1]  # fmt: skip
+    again = reference(box, tmp_path, seed=9)
+    again.original, again.small, again.expected = made.original, made.small, made.expected
+    many, _ = many_of(again, monkeypatch, lambda every: ["x"] * 7)  # then the time was over
+    assert [g for g, _ in many] == [*small[:7], *large[:7]]
 
 
 def test_many_inputs_are_small_where_a_run_is_long_and_none_where_that_is(
     tools, box, tmp_path, monkeypatch
 ):
     made = reference(box, tmp_path)
-    monkeypatch.setattr(made.bench, "run_each", lambda built, every, limits: ["x"] * len(every))
     made.expected, made.small = (given(900, 0.041),), (given(5, 0.01), given(3, 0.03))
-    sizes = [int(g.values["n"]) for g, _ in made.many]
-    assert 0 < max(sizes) <= 10  # a quarter of the way from 1 to 1000 by ratios
+    many, _ = many_of(made, monkeypatch, lambda every: ["x"] * len(every))
+    assert 0 < max(int(g.values["n"]) for g, _ in many) <= 10  # a quarter of the way to 1000
     for more, expected, small in (
         ({}, given(900, 0.5), given(5, 0.041)), ({"count": 3}, LARGE, SMALL),
         ({"original": program("original", inputs=ProgramInputs())}, SMALL, SMALL),
+        ({"original": program("original", "opencl")}, SMALL, SMALL),
     ):  # fmt: skip
         none = reference(box, tmp_path, **more)
         none.expected, none.small = (expected,), (small,)
@@ -205,9 +225,9 @@ def test_each_corner_of_the_sizes_has_twelve_seeds_where_a_run_is_quick(
         made = reference(box, tmp_path)
         made.original = replace(made.original, inputs=inputs)
         made.expected, made.small = (given(900, cpu_s),), (given(5, 0.01),)
-        monkeypatch.setattr(made.bench, "run_each", lambda built, every, limits: ["x"] * len(every))
-        last = [g.arguments for g, _ in made.many][-48:]
-        return {a[:2] for a in last}, len({a[2] for a in last})
+        _, asked = many_of(made, monkeypatch, lambda every: ["x"] * len(every))
+        first = [g.arguments for g in asked[-1][0]][:48]
+        return {a[:2] for a in first}, len({a[2] for a in first})
 
     every = {(n, m) for n in ("2", "9") for m in ("10", "70")}
     assert corners(0.01) == (every, 48)
@@ -217,9 +237,10 @@ def test_each_corner_of_the_sizes_has_twelve_seeds_where_a_run_is_quick(
 
 def test_outputs_of_many_inputs_take_four_megabytes_together(tools, box, tmp_path, monkeypatch):
     made = reference(box, tmp_path)
+    made.small = (given(5, 0.5),)
     made.expected = (replace(given(900, 0.01), output="x" * (MOST_MANY_B // 7)),)
-    monkeypatch.setattr(made.bench, "run_each", lambda built, every, limits: ["x"] * len(every))
-    assert len(made.many) == 7
+    many, _ = many_of(made, monkeypatch, lambda every: ["x"] * len(every))
+    assert len(many) == 7
 
 
 def test_what_differs_among_many_is_run_again_by_itself(case, box, monkeypatch):
@@ -233,9 +254,12 @@ def test_what_differs_among_many_is_run_again_by_itself(case, box, monkeypatch):
     assert rungs_run._among_many(case) == []
     assert asked == []
     outputs[1] = outputs[2] = None
-    outputs[4] = "sum 99"
     assert rungs_run._among_many(case) == []  # alone they are right
-    assert asked == ["n=11", "n=12", "n=14"]
+    assert asked == ["n=11", "n=12"]
+    outputs[4] = "sum 99"
+    (found,) = rungs_run._among_many(case)
+    assert found.message == (
+        f"with n=14{ELSEWHERE}, output line 1: expected 'sum 14', got 'sum 99'")  # fmt: skip
     box.says["candidate", "run gcc"] = lambda a: done(
         f"sum {0 if a.command[-1] == '14' else a.command[-1]}")  # fmt: skip
     (found,) = rungs_run._among_many(case)
@@ -244,6 +268,9 @@ def test_what_differs_among_many_is_run_again_by_itself(case, box, monkeypatch):
     for k in range(6):
         outputs[k] = None
     assert rungs_run._among_many(case) == [found] or asked[:4] == ["n=10", "n=11", "n=12", "n=13"]
+    box.says["candidate", "run gcc"] = lambda a: done(f"sum {a.command[-1]}")
+    outputs[:] = [None] * 10
+    assert [f.message for f in rungs_run._among_many(case)] == [NONE_ENDED]
     case.reference.many = ()
     assert rungs_run._among_many(case) == []
 

@@ -133,7 +133,8 @@ def test_cuda_on_the_host_runs_in_other_orders(case, tools, box):
     box.says["candidate", "run gcc"] = lambda a: done(f"sum {a.environment['CUDA_ORDER']}")
     (found,) = rungs_run.threads(cuda).findings
     assert found.message == (
-        "with n=5 and threads backward, output line 1: expected 'sum 5', got 'sum 1'")  # fmt: skip
+        "with n=5 and threads backward, on another device, output line 1: expected 'sum 5', "
+        "got 'sum 1'")  # fmt: skip
     tools.update({"g++", "clang++"})
     lacks(lambda: rungs_run.threads(cuda), toolchain.absent("g++"))
 

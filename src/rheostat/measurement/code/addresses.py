@@ -42,11 +42,16 @@ PLAIN_SLOT = re.compile(r"alloca (?:\[\d+ x )?(?:ptr|i\d+)")
 """Memory without parts of several types."""
 SHOWN = re.compile(r"call .*@(?:_ZNSolsEPKv|_ZNKSt4hashIP\w+)\(")
 """C++ prints an address, or takes its hash."""
+BY_ADDRESS = re.compile(r"(?m)^define \S.*@_ZNKSt(?:4hash|4less|7greater)IP\w+\(")
+"""Templates of C++ that put pointers in order, or in buckets, by their address."""
+WORD = re.compile(r"load ptr, ptr (%\S+?)(?:,|$)")
+WORDS_OF_MAIN = re.compile(r"define [^\n]*@main\(i32[^,]*, ptr [^,)]*?(%[-\w.]+)\)")
 FORMAT = re.compile(r'(?m)^@\S+ = .*\bc"[^"\n]*(?<!%)%[-+ #0-9*]*p')
 LOCATION = re.compile(r"(?m)^!(\d+) = !DILocation\(line: (\d+), .*?scope: !(\d+)")
 SCOPE = re.compile(r"(?m)^!(\d+) = (?:distinct )?!DI\w+\(.*?file: !(\d+)")
 FILE = re.compile(r'(?m)^!(\d+) = !DIFile\(filename: "([^"]*)"')
 WORDS = "takes an address for a number"
+ORDERED = "puts pointers in order, or in buckets, by their addresses"
 PRINTED = "prints an address, whose digits can be read as a number"
 
 
@@ -68,12 +73,15 @@ def addresses(case: Case) -> list[Finding]:
     places = casts_of_pointers(case, case.candidate)
     if not places or casts_of_pointers(case, case.original):
         return []
-    file, line = min(places)
-    return [Finding("calls", file, line, WORDS if line else PRINTED)]
+    file, line = max(places, key=lambda place: place[1])
+    return [Finding("calls", file, max(line, 0), {0: PRINTED, -1: ORDERED}.get(line, WORDS))]
 
 
 def casts_of_pointers(case: Case, program: Program) -> Counter[tuple[str, int]]:
-    """Files and lines of the program at which a pointer becomes a number; 0 where it is printed."""
+    """Files and lines at which a pointer becomes a number.
+
+    0 where it is printed, -1 where a container of C++ goes by it.
+    """
     plain = replace(
         program, language="serial", flags=tuple(f for f in program.flags if "openmp" not in f)
     )
@@ -84,6 +92,7 @@ def casts_of_pointers(case: Case, program: Program) -> Counter[tuple[str, int]]:
         code = _in_registers(case, made) if made.ok else ""
         places.update(_casts(code, program))
         places.update([(source, 0)] if FORMAT.search(code) else [])
+        places.update([(source, -1)] if BY_ADDRESS.search(code) else [])
     return places
 
 
@@ -164,6 +173,12 @@ class _Function:
         stored = {self._object(m) for m in KEPT.findall(self.text)}
         return {v for v in stored if PLAIN_SLOT.match(self.values.get(v, ""))}
 
+    @cached_property
+    def _words(self) -> str:
+        """The argument of main that holds the words of the command line."""
+        m = WORDS_OF_MAIN.match(self.text)
+        return m[1] if m else "none"
+
     def _apart(self, one: str, other: str) -> bool:
         """Whether two pointers are known to point into two objects."""
         objects = {self._object(one), self._object(other)}
@@ -173,5 +188,8 @@ class _Function:
         """What a pointer points into; empty where that is not known."""
         while m := WITHIN.match(self.values.get(pointer, "")):
             pointer = m[1]
-        known = pointer.startswith("@") or OBJECT.match(self.values.get(pointer, ""))
+        made = self.values.get(pointer, "")
+        if (m := WORD.match(made)) and self._object(m[1]) == self._words:
+            return self.values.get(m[1], m[1])  # each word of a command line is an object
+        known = pointer.startswith("@") or pointer == self._words or OBJECT.match(made)
         return pointer if known else ""

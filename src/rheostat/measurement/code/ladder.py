@@ -9,7 +9,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from rheostat.errors import DataError
-from rheostat.measurement.code import rungs_measure, rungs_races, rungs_run, rungs_static
+from rheostat.measurement.code import (
+    each_input,
+    rungs_measure,
+    rungs_races,
+    rungs_run,
+    rungs_static,
+)
+from rheostat.measurement.code.another_library import LIBRARY
 from rheostat.measurement.code.case import Case, RungOptions, RungUnavailable
 from rheostat.measurement.code.compare_output import Tolerance
 from rheostat.measurement.code.peak_memory import PARENT
@@ -104,7 +111,8 @@ class Verifier:
                 evidence.append(Evidence(name, SKIPPED, BY_COMPILER))
             else:
                 evidence.append(_timed(name, rung, case, progress))
-        kept = (reference.original.text, rungs_static.EMPTY, rungs_run.PROBE, PARENT.text)
+        kept = (reference.original.text, rungs_static.EMPTY, rungs_run.PROBE, PARENT.text,
+                each_input.library().text, each_input.library(LIBRARY).text)  # fmt: skip
         reference.bench.discard(kept)
         return Verdict(
             tuple(evidence), reference.seed, self.reference.bench.sandbox.name,

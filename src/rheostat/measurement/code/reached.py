@@ -49,8 +49,8 @@ TEXT = BuildKind(
 )  # fmt: skip
 LINKED = BuildKind("reached", "clang", (), "-O1")
 SOME_THREADS = (4, 64, 7, 2, 17)
-FEW, SOME = 6, 64
-"""Inputs that are run with many threads; of many inputs, how many are run at first."""
+FEW, SOME, MOST = 6, 64, 512
+"""Inputs that are run with many threads; of many inputs, how many are run at first, and at all."""
 TIES = re.compile(r"==.*&&.*[<>]|[<>].*&&.*==")
 """The lower index of two equal values, whose order `races` looks at: whether both ways are taken
 hangs on the data, as it does with the lesser or greater of two."""
@@ -241,7 +241,7 @@ def _runs(
     quick = [e.given for e in every if e.cpu_s < QUICK_S][:FEW]
     if quick and (case.is_parallel or case.starts_threads):
         yield from ((quick, count) for count in SOME_THREADS)
-    many = [given for given, _ in reference.many]
+    many = [given for given, _ in reference.many[:: len(reference.many) // MOST + 1]]
     yield from ((some, 1) for some in (many[:SOME], many[SOME:]) if some)
 
 

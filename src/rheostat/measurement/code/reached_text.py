@@ -65,8 +65,16 @@ CHOSEN = re.compile(
     r"\((?:noundef )?(float|double) (?:noundef )?([^\s,]+), "
     r"(?:float|double) (?:noundef )?([^\s,)]+)\)"
 )
+VANISHES = re.compile(
+    rf"\s*(?P<value>{NAME}) = "
+    r"(?:(?:[su]div|[al]shr|and) (?P<type>i\d+) \S+, (?P<by>[1-9]\d*)|"
+    r"fpto[su]i \w+ \S+ to (?P<to>i\d+))(?:, !.*)?$"
+)
+"""What may be nothing until a value is large enough: a quotient, a shift, a bit, a whole part.
+Exact quotients are left out: pointers have them."""
 TYPES = {**dict.fromkeys("ij", "i32"), **dict.fromkeys("lmxy", "i64"), **dict.fromkeys("st", "i16"),
          "f": "float", "d": "double"}  # fmt: skip
+QUOTIENT = "0 as a whole part of {}"
 At = tuple[str, int, int]
 
 
@@ -199,6 +207,7 @@ class _Marker:
             yield from self._kept_value(row)
             yield row
             yield from self._chosen(row)
+            yield from self._vanishing(row)
             if m := COMPARED.match(row):
                 yield from self._compared(m, row, branch)
         block.stops &= not any(ENDS_WELL.search(row) for row in rows)
@@ -277,6 +286,17 @@ class _Marker:
                 yield f"  {name} = load {type_}, ptr {value}"
                 for constant in limits:
                     yield from self._strictly(at, type_, name, constant, sign, ("lt", "gt"))
+
+    def _vanishing(self, row: str) -> Iterator[str]:
+        """Whether a quotient was ever another one than 0: a comparison that no text shows."""
+        at, m = self._place(row), VANISHES.match(row)
+        if not (at and m):
+            return
+        name = f"%{ARRAY}.{self.made.end}.nothing"
+        yield f"  {name} = icmp eq {m['type'] or m['to']} {m['value']}, 0"
+        yield f"  store i8 1, ptr {_byte(self.made.end + 1)}"
+        yield from self._kept(Comparison(at, "eq", QUOTIENT.format(m["by"] or 1), True,
+                                         self.made.end, None, self.function), name)  # fmt: skip
 
     def _strictly(
         self, at: At, type_: str, value: str, constant: str, sign: str, hows: Sequence[str]

@@ -41,14 +41,13 @@ QUICK_S = 0.04
 """CPU seconds of a run up to which many more are made."""
 VARIED_PART, LOW_PART = (0.5, 1.0), (0.0, 0.03)
 """All but small sizes; the smallest: where something may be empty."""
-MANY, MANY_S, MOST_MANY_B = 512, 2.0, 2**22
-"""Inputs that are run one after the other, and CPU seconds and bytes that all may take together."""
+MANY, MANY_S, MOST_MANY_B = 4096, 1.0, 2**22
+"""Small inputs and others that are run one after the other, and CPU seconds and bytes that all of
+one kind may take together."""
 CORNER_SEEDS = 12
 """Seeds at each corner of the ranges of sizes."""
 FEW_NEAR = 4
 """Inputs at a candidate's own numbers where each start is dear."""
-START_S = 0.02
-"""CPU seconds of a start in the sandbox."""
 MOST_AGAIN_S = 1.0
 """CPU seconds of an original without inputs that is run in one more way."""
 PLAIN = {"gcc": toolchain.GCC, "clang": toolchain.CLANG, "nvcc": toolchain.NVCC}
@@ -201,21 +200,28 @@ class Reference:
         A mistake that one input in a hundred shows is found by them. They are checked for nothing
         else: what differs is admitted first.
         """
-        inputs, longest = self.original.inputs, self.expected[0]
-        parts = [LARGE_PART, (0.0, 1.0), VARIED_PART, LOW_PART]
-        if longest.cpu_s > QUICK_S:
-            longest, parts = max(self.small, key=lambda e: e.cpu_s), [SMALL_PART]
-        if not inputs.ranges or longest.cpu_s > QUICK_S or self.count < INPUTS:
+        if not self.original.inputs.ranges or self.count < INPUTS or self.starts_dearly:
             return ()
-        count = min(MANY, int(MANY_S / max(longest.cpu_s - START_S, MANY_S / MANY)))
         rng = np.random.default_rng([self.seed, 5])
-        drawn = [inputs.draw(rng, parts[i % len(parts)]) for i in range(count)]
-        if SMALL_PART not in parts:
-            drawn += inputs.corners(rng, CORNER_SEEDS)
+        longest_small = max(self.small, key=lambda e: e.cpu_s)
+        groups = (((LOW_PART, SMALL_PART), longest_small),
+                  ((LARGE_PART, (0.0, 1.0), VARIED_PART), self.expected[0]))  # fmt: skip
+        return tuple(
+            known for parts, longest in groups if longest.cpu_s <= QUICK_S
+            for known in self._run_of(parts, longest, rng)
+        )  # fmt: skip
+
+    def _run_of(
+        self, parts: Sequence[tuple[float, float]], longest: Expected, rng: np.random.Generator
+    ) -> list[tuple[ProgramInput, str]]:
+        """Inputs drawn from these parts of the ranges, as many as are run in the time there is."""
+        inputs = self.original.inputs
+        drawn = list(inputs.corners(rng, CORNER_SEEDS) if LARGE_PART in parts else ())
+        drawn += [inputs.draw(rng, parts[i % len(parts)]) for i in range(MANY)]
         each = list({given.words: given for given in drawn}.values())
         each = each[: MOST_MANY_B // max(len(longest.output), 1)]
-        outputs = self.bench.run_each(self.built, each, longest.limits())
-        return tuple((g, o) for g, o in zip(each, outputs, strict=True) if o is not None)
+        outputs = self.bench.run_each(self.built, each, longest.limits(), most_cpu_s=MANY_S)
+        return [(g, o) for g, o in zip(each, outputs, strict=False) if o is not None]
 
     @property
     def starts_dearly(self) -> bool:

@@ -6,12 +6,12 @@ import re
 from dataclasses import replace
 
 from rheostat.measurement.code import toolchain
+from rheostat.measurement.code.another_library import elsewhere
 from rheostat.measurement.code.capture import SandboxRun
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.compare_output import differences
 from rheostat.measurement.code.cuda_on_host import ORDERS
 from rheostat.measurement.code.diagnostics import sanitizer_findings, without_lines
-from rheostat.measurement.code.processors import on_other_machines
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.program_inputs import ProgramInput
 from rheostat.measurement.code.reached import WHY, unreached
@@ -34,6 +34,8 @@ FEW = 3
 see the host's code alone."""
 MOST_SUSPECT = 4
 """Of many inputs, how many on which the output seemed wrong are tried again by themselves."""
+ELSEWHERE = " in one of many runs from one start, and not alone"
+NONE_ENDED = "alone its runs end well, but none of those that are begun by a process that forks"
 BY_NUMBER = re.compile(r"\bomp_get_(?:thread_num|num_threads|max_threads|team_size)\b")
 PROBE = """int main(void) {
   int changed = 0;
@@ -111,9 +113,8 @@ def output(case: Case) -> Evidence:
     rare = _among_many(case)
     if rare:
         return case.failed("output", rare)
-    elsewhere = [] if case.on_host else on_other_machines(case)
-    if elsewhere:
-        return case.failed("output", elsewhere)
+    if otherwise := elsewhere(case):
+        return case.failed("output", otherwise)
     if untried := unreached(case):
         return case.not_shown("output", untried, WHY)
     inputs = len(every) + len(case.reference.many)
@@ -132,17 +133,21 @@ def _among_many(case: Case) -> list[Finding]:
     limits = case.limits(case.reference.expected[0])
     outputs = case.bench.run_each(case.built, every, limits) if many else []
     suspect = [
-        given for (given, known), got in zip(many, outputs, strict=True)
-        if got is None or differences(got, known, case.reference.agreed)
+        (given, got) for (given, known), got in zip(many, outputs, strict=True)
+        if got != known and (got is None or differences(got, known, case.reference.agreed))
     ]  # fmt: skip
-    for given in suspect[:MOST_SUSPECT]:
+    for given, got in suspect[:MOST_SUSPECT]:
         expected = case.reference.admitted(given)
         if expected is None:
             continue
         run = case.bench.run(case.built, given, limits=case.limits(expected))
         findings = case.wrong("output", run, expected, "")
+        if not findings and got is not None:
+            findings = case.wrong("output", replace(run, stdout=got), expected, ELSEWHERE)
         if findings:
             return findings
+    if many and len(suspect) == len(many):
+        return [case.finding("output", NONE_ENDED)]
     return []
 
 
@@ -189,7 +194,8 @@ def _orders(case: Case) -> Evidence:
         for expected in case.reference.small:
             run = case.bench.run(case.built, expected.given, limits=case.limits(expected),
                                  environment={"CUDA_ORDER": str(number)})  # fmt: skip
-            findings = case.wrong("threads", run, expected, f" and threads {how}")
+            where = f" and threads {how}, on another device"
+            findings = case.wrong("threads", run, expected, where)
             if findings:
                 return case.failed("threads", findings)
     return case.passed("threads", f"threads {', '.join(ORDERS)}, on the host")

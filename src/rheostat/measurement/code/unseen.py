@@ -10,6 +10,7 @@ import re
 
 from rheostat.measurement.code.addresses import addresses
 from rheostat.measurement.code.case import Case
+from rheostat.measurement.code.libc_functions import is_known
 from rheostat.measurement.code.verdict import Finding
 
 WHY = "what a program does may hang on it, and the runs here do not show that"
@@ -18,6 +19,7 @@ CLOCKS = re.compile(
     r"time|times|clock|clock_gettime|gettimeofday|ftime|timespec_get|omp_get_wt(?:ime|ick)|"
     r"std::chrono"
 )
+UNKNOWN = "what it gives may hang on more than its arguments, and the original does not call it"
 WORDS = {
     "code in assembler, which no checker reads": re.compile(
         r"\b(?:__)?asm(?:__)?\s*(?:(?:__)?(?:volatile|goto)(?:__)?\s*)*\("
@@ -27,7 +29,8 @@ WORDS = {
     ),
     "asks which device this is": re.compile(
         r"\bCL_(?:DEVICE_(?:MAX_COMPUTE_UNITS|MAX_CLOCK_FREQUENCY|NAME|VENDOR\w*|(?:OPENCL_C_)?VERSION|"
-        r"EXTENSIONS|(?:GLOBAL|LOCAL)_MEM_\w+)|DRIVER_VERSION|PLATFORM_(?:NAME|VENDOR|VERSION))\b"
+        r"EXTENSIONS|TYPE|ADDRESS_BITS|ENDIAN\w*|\w*FP_CONFIG|HOST_UNIFIED_MEMORY|PROFILE|"
+        r"(?:GLOBAL|LOCAL)_MEM_\w+)|DRIVER_VERSION|PLATFORM_(?:NAME|VENDOR|VERSION))\b"
     ),
     "asks how many devices there are, or whether it runs on one": re.compile(
         r"\bomp_(?:get_num_devices|is_initial_device)\b"
@@ -47,6 +50,9 @@ WORDS = {
     "reads what stands behind the arguments, the environment": re.compile(
         r"\bargv\s*[+\[]\s*argc\s*\+"
     ),
+    "goes by the language that the environment names": re.compile(
+        r"\b(?:std::)?locale\s*(?:\w+\s*)?[({]"
+    ),
     "asks how the environment has set OpenMP": re.compile(
         r"\bomp_get_(?:schedule|cancellation|proc_bind|thread_limit|"
         r"(?:max|supported)_(?:active_levels|task_priority))\b"
@@ -60,10 +66,6 @@ FOR_DEVICE = re.compile(
     r"(?m:^[^\S\n]*#[^\S\n]*(?:el)?ifn?(?:def)?\b[^\n]*\b(?:__(?:NVCC|NVCOMPILER|GNUC|clang)\w*|_OPENMP)\b)"
 )
 """What the compiler for a device reads otherwise than the one that takes its place."""
-PROCESSORS = re.compile(
-    r"\b(?:omp_get_num_procs|get_nprocs(?:_conf)?|_SC_NPROCESSORS_\w+|hardware_concurrency)\b"
-)
-BY_PROCESSORS = "asks how many processors there are, and its own build lets no other number be told"
 TEAMS = re.compile(r"\bomp_get_(?:num_teams|team_num|max_teams)\b")
 BY_TEAMS = "goes by the number of teams, which is another one on a device"
 
@@ -85,9 +87,11 @@ def unseen(case: Case, asked: frozenset[str]) -> list[Finding]:
     """
     found_at = [case.finding("calls", f"calls {name}: asks the time, the original does not")
                 for name in sorted(asked) if CLOCKS.fullmatch(name)]  # fmt: skip
+    found_at += [case.finding("calls", f"calls {name}: {UNKNOWN}")
+                 for name in sorted(asked & case.bench.of_libc)
+                 if not (is_known(name) or CLOCKS.fullmatch(name))]  # fmt: skip
     words = WORDS | ({BY_DEVICE: FOR_DEVICE} if case.on_host else {})
     words |= {BY_TEAMS: TEAMS} if case.candidate.language == "target" else {}
-    words |= {BY_PROCESSORS: PROCESSORS} if case.candidate.build else {}
     for message, pattern in words.items():
         if pattern.search(case.original.text):
             continue

@@ -5,14 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import secrets
-import shlex
 import shutil
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from rheostat.measurement.code import each_input
 from rheostat.measurement.code.capture import SandboxLimits, SandboxRun
 from rheostat.measurement.code.cuda_on_host import on_host
 from rheostat.measurement.code.kernel_cache import KernelCache
@@ -80,6 +79,7 @@ class Workbench:
     folder: Path
     builds: dict[str, Built] = field(default_factory=dict)
     imported: dict[str, frozenset[str] | None] = field(default_factory=dict)
+    of_libc: set[str] = field(default_factory=set)
     reads_stderr: bool = False
     kernels: KernelCache = field(init=False)
 
@@ -117,7 +117,9 @@ class Workbench:
         if key not in self.imported:
             nm = ["nm", "-D", "-C", "--undefined-only", built.binary]
             said = self.sandbox.run(nm, built.folder)
-            names = {_plain(x.split(maxsplit=1)[1]) for x in said.stdout.splitlines() if x.strip()}
+            whole = [x.split(maxsplit=1)[1] for x in said.stdout.splitlines() if x.strip()]
+            names = {_plain(x) for x in whole}
+            self.of_libc |= {_plain(x) for x in whole if "@GLIBC_" in x}
             enters = {SYSTEM_CALL} if SYSCALL.search(self.code(built)) else set()
             self.imported[key] = frozenset(names | enters) if names else None
         return self.imported[key]
@@ -180,35 +182,25 @@ class Workbench:
     def run_each(
         self, built: Built, every: Sequence[ProgramInput], limits: SandboxLimits, *,
         threads: int = 1, kept: Path | None = None, environment: dict[str, str] | None = None,
+        most_cpu_s: float = 0.0, beside: Sequence[str] = (),
     ) -> list[str | None]:  # fmt: skip
         """Output on each of many inputs from one start of the sandbox; None where a run failed.
 
-        To start it takes longer than most programs.  What comes after a run that was stopped is
-        None, too.
+        What comes after a run that was stopped is None, too.  Those that are not begun within
+        ``most_cpu_s`` are left out at the end.  Libraries ``beside`` are loaded, too.
         """
-        mark = f"ended {secrets.token_hex(8)}"
-        program = f'"$0" "$@" {"2>&1" if self.reads_stderr else "2>/dev/null"}'
+        names = (each_input.LIBRARY, *beside)
+        for name in names:
+            made = self.build(each_input.library(name), each_input.KIND)
+            with suppress(OSError):  # it is there
+                os.link(made.folder / made.binary, built.folder / f"{name}.so")
         whole = replace(limits, wall_s=10 * limits.wall_s, output_b=MOST_OUTPUTS_B)
-        script = _on_each(program, mark, every)
-        run = self.run(built, ProgramInput(), wrapper=("sh", "-c", script), limits=whole,
-                       threads=threads, kept=kept, environment=environment)  # fmt: skip
-        ends = re.split(rf"{mark} (\d+)\n", run.stdout)
-        made = [out if status == "0" else None
-                for out, status in zip(ends[::2], ends[1::2], strict=False)]  # fmt: skip
-        return (made + [None] * len(every))[: len(every)]
-
-
-def _on_each(program: str, mark: str, every: Sequence[ProgramInput]) -> str:
-    """A script that runs a program on each input; a mark and the status stand after its output.
-
-    >>> print(_on_each("./a", "end", [ProgramInput(("7", "x y"), "in")]))
-    printf %s in | ./a 7 'x y'
-    echo "end $?"
-    """
-    return "\n".join(
-        f'printf %s {shlex.quote(g.stdin)} | {program} {shlex.join(g.arguments)}\necho "{mark} $?"'
-        for g in every
-    )
+        given = replace(every[0], stdin=each_input.asked(every, most_cpu_s, self.reads_stderr))
+        wrapper = ("env", f"LD_PRELOAD={' '.join(f'./{name}.so' for name in names)}")
+        run = self.run(built, given, wrapper=wrapper, limits=whole, threads=threads, kept=kept,
+                       environment=environment)  # fmt: skip
+        outputs = each_input.printed(run.stdout)
+        return outputs if most_cpu_s and run.ok else outputs + [None] * (len(every) - len(outputs))
 
 
 def _command(built: Built, called: str) -> tuple[str, ...]:

@@ -918,13 +918,19 @@ inline cudaError_t cudaGetDeviceCount(int *count) { *count = 1; return cudaSucce
 inline cudaError_t cudaGetDevice(int *device) { *device = 0; return cudaSuccess; }
 inline cudaError_t cudaSetDevice(int device) { return device ? cuda_on_host::failed(cudaErrorInvalidDevice) : cudaSuccess; }
 inline cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
+/* With each order the device is another one: what is right on one may hang on what it is. */
+namespace cuda_on_host {
+inline int multiprocessors() { return ORDER < 1 ? 8 : ORDER == 1 ? 1 : ORDER == 2 ? 132 : 47; }
+inline int generation() { return ORDER < 1 ? 8 : ORDER == 1 ? 7 : ORDER == 2 ? 9 : 12; }
+}
 inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int) {
   *p = cudaDeviceProp{"CPU", cuda_on_host::ARENA_B, 48 << 10, 65536, 32, 1024, {1024, 1024, 64},
-                      {INT_MAX, 65535, 65535}, 8, 0, 8, 2048, 1, 1, 1};
+                      {INT_MAX, 65535, 65535}, cuda_on_host::generation(), 0, cuda_on_host::multiprocessors(),
+                      cuda_on_host::ORDER % 2 ? 1536 : 2048, 1, 1, 1};
   return cudaSuccess;
 }
 inline cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr which, int) {
-  *value = which == cudaDevAttrMaxThreadsPerBlock ? 1024 : which == cudaDevAttrWarpSize ? 32 : 8;
+  *value = which == cudaDevAttrMaxThreadsPerBlock ? 1024 : which == cudaDevAttrWarpSize ? 32 : cuda_on_host::multiprocessors();
   return cudaSuccess;
 }
 inline cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) { return cudaSuccess; }

@@ -1,0 +1,104 @@
+"""The same output with another C library, another clock, and another number of processors.
+
+Two builds of one program on one machine sort equal elements alike, read one clock and are told the
+same number, so that what hangs on them shows only where they are others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from importlib.resources import files
+
+from rheostat.measurement.code.capture import SandboxRun
+from rheostat.measurement.code.case import Case
+from rheostat.measurement.code.compare_output import differences
+from rheostat.measurement.code.program import Program
+from rheostat.measurement.code.program_inputs import ProgramInput
+from rheostat.measurement.code.reference import Expected
+from rheostat.measurement.code.verdict import Finding
+
+LIBRARY, HEADER = "another_library", "another_library.h"
+ASKS = re.compile(
+    r"omp_get_num_procs|sysconf|get_nprocs(?:_conf)?|std::thread::hardware_concurrency"
+)
+COUNTS = (1, 3, 64)
+LEFT_OPEN = re.compile(
+    r"qsort|s?rand(?:om)?|clock(?:_gettime)?|gettimeofday|time|omp_get_wtime|std::chrono::\w+"
+)
+SORTS = re.compile(r"\b(?:sort|partial_sort|nth_element)\s*\(")
+SOME = 128
+"""Of many inputs, how many are run so."""
+OTHERWISE = " and what C leaves open done otherwise (order of equal elements, rand, clock)"
+
+
+def elsewhere(case: Case) -> list[Finding]:
+    """What is wrong where equal elements, the clock, or the number of processors are others.
+
+    Parameters
+    ----------
+    case : Case
+        The candidate on its way.
+
+    Returns
+    -------
+    list of Finding
+        Empty also where it asks for none of them, or the original prints something else then.
+    """
+    known = _known(case)
+    for how, environment, threads in _ways(case):
+
+        def printed(
+            program: Program, inputs: Sequence[ProgramInput],
+            environment: dict[str, str] = environment, threads: int = threads,
+        ) -> list[str | None]:  # fmt: skip
+            made = case.bench.build(_resorted(program), case.kind)
+            made = made if made.ok else case.bench.build(program, case.kind)
+            limits = case.limits(case.reference.expected[0], threads)
+            return case.bench.run_each(made, inputs, limits, environment=environment,
+                                       threads=threads, beside=(LIBRARY,))  # fmt: skip
+
+        outputs = printed(case.candidate, [given for given, _ in known])
+        apart = [
+            (given, output, got) for (given, output), got in zip(known, outputs, strict=True)
+            if got is not None and differences(got, output, case.reference.agreed)
+        ]  # fmt: skip
+        ours = printed(case.original, [given for given, *_ in apart]) if apart else []
+        for (given, output, got), own in zip(apart, ours, strict=True):
+            if own is not None and not differences(own, output, case.reference.agreed):
+                run, expected = SandboxRun(0, got, "", 0, 0, 0), Expected(given, output, 0, 0)
+                return case.wrong("output", run, expected, how)
+    return []
+
+
+def _ways(case: Case) -> Iterator[tuple[str, dict[str, str], int]]:
+    """What is done otherwise: in words, in the environment, and with how many threads."""
+    names = case.bench.imports(case.built) or frozenset()
+    if any(ASKS.fullmatch(n) for n in names):
+        for count in COUNTS:
+            yield f" and {count} processors", {"RHEOSTAT_PROCESSORS": str(count)}, 2
+    if any(LEFT_OPEN.fullmatch(n) for n in names) or _sorts(case.candidate):
+        yield OTHERWISE, {"RHEOSTAT_LIBRARY": "1"}, 1
+
+
+def _known(case: Case) -> list[tuple[ProgramInput, str]]:
+    """Inputs with the original's output: the largest, and those that are quick."""
+    reference = case.reference
+    every = [*reference.small, *reference.expected[:1]]
+    many = reference.many[:: len(reference.many) // SOME + 1]
+    return [*((e.given, e.output) for e in every), *many]
+
+
+def _sorts(program: Program) -> bool:
+    text = program.text
+    return program.is_cxx and program.language != "cuda" and bool(SORTS.search(text))
+
+
+def _resorted(program: Program) -> Program:
+    """The program, its calls of std::sort and the like replaced; by its own build as it is."""
+    if program.build or not _sorts(program):
+        return program
+    text = (files(__package__) / "locks" / HEADER).read_text(encoding="utf-8")
+    flags = ("-include", HEADER, *program.flags)
+    return replace(program, files={**program.files, HEADER: text}, flags=flags)

@@ -1,0 +1,103 @@
+/* The same program with another C library, on another machine: what C and its runtimes leave open
+   is done otherwise.  RHEOSTAT_LIBRARY in the environment: equal elements are sorted in any order,
+   numbers that are drawn are others, and the clock jumps, to seconds that are nearly full, too.
+   RHEOSTAT_PROCESSORS says how many processors there are.  Loaded before the program. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <time.h>
+
+enum { CONFIGURED = 83, ONLINE = 84, FULL_NS = 1000000000 };
+typedef int (*Order)(const void *, const void *);
+static const long NANOSECONDS[] = {0, FULL_NS - 1, 999999, 500000000, 1, 123456789, FULL_NS - 1000, 999};
+static const long JUMPS_NS[] = {1, 1000, 50000, 2000000, 300000000, 11000000000};
+static unsigned state;
+
+#define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+
+static unsigned drawn(void) {
+  const char *run = getenv("RHEOSTAT_RUN");
+  if (!state) state = 2654435761u * (unsigned)(run ? atoi(run) + 1 : 1) | 1;
+  state = state * 1664525u + 1013904223u;
+  return state >> 8;
+}
+
+static int changed(void) {
+  const char *said = getenv("RHEOSTAT_LIBRARY");
+  return said && *said;
+}
+
+void qsort(void *first, size_t count, size_t size, Order order) {
+  char *at = first, *kept = changed() && count > 1 ? malloc(size) : 0;
+  for (size_t i = count - 1; kept && i > 0; i--) { /* what is equal may then stand in any order */
+    char *one = at + i * size, *other = at + drawn() % (i + 1) * size;
+    memcpy(kept, one, size);
+    memmove(one, other, size);
+    memcpy(other, kept, size);
+  }
+  free(kept);
+  NEXT(qsort)(first, count, size, order);
+}
+
+void srand(unsigned seed) {
+  if (changed()) state = seed * 2u + 1;
+  else NEXT(srand)(seed);
+}
+int rand(void) { return changed() ? (int)(drawn() << 7 ^ drawn() >> 3) & RAND_MAX : NEXT(rand)(); }
+void srandom(unsigned seed) {
+  if (changed()) state = seed * 2u + 1;
+  else NEXT(srandom)(seed);
+}
+long random(void) { return changed() ? rand() : NEXT(random)(); }
+
+static long long now_ns(void) {
+  static long long now = 1700000000ll * FULL_NS;
+  unsigned number = drawn();
+  now += JUMPS_NS[number / 8 % (sizeof JUMPS_NS / sizeof *JUMPS_NS)];
+  long part = NANOSECONDS[number % (sizeof NANOSECONDS / sizeof *NANOSECONDS)];
+  long long moved = now / FULL_NS * FULL_NS + part;
+  return now = moved < now ? moved + FULL_NS : moved;
+}
+
+int clock_gettime(clockid_t which, struct timespec *now) {
+  if (!changed()) return NEXT(clock_gettime)(which, now);
+  long long ns = now_ns();
+  now->tv_sec = ns / FULL_NS;
+  now->tv_nsec = ns % FULL_NS;
+  return 0;
+}
+int gettimeofday(struct timeval *restrict now, void *restrict zone) {
+  if (!changed()) return NEXT(gettimeofday)(now, zone);
+  long long ns = now_ns();
+  now->tv_sec = ns / FULL_NS;
+  now->tv_usec = ns % FULL_NS / 1000;
+  return 0;
+}
+time_t time(time_t *kept) {
+  if (!changed()) return NEXT(time)(kept);
+  time_t now = now_ns() / FULL_NS;
+  if (kept) *kept = now;
+  return now;
+}
+clock_t clock(void) { return changed() ? now_ns() / 1000 % (1ll << 40) : NEXT(clock)(); }
+double omp_get_wtime(void);
+double omp_get_wtime(void) { return changed() ? now_ns() * 1e-9 : NEXT(omp_get_wtime)(); }
+
+static int processors(int otherwise) {
+  const char *said = getenv("RHEOSTAT_PROCESSORS");
+  return said ? atoi(said) : otherwise;
+}
+long sysconf(int name) {
+  long known = NEXT(sysconf)(name);
+  return name == CONFIGURED || name == ONLINE ? processors((int)known) : known;
+}
+int get_nprocs(void) { return (int)sysconf(ONLINE); }
+int get_nprocs_conf(void) { return (int)sysconf(CONFIGURED); }
+int omp_get_num_procs(void);
+int omp_get_num_procs(void) { return (int)sysconf(ONLINE); }
+unsigned _ZNSt6thread20hardware_concurrencyEv(void);
+unsigned _ZNSt6thread20hardware_concurrencyEv(void) { return (unsigned)sysconf(ONLINE); }
