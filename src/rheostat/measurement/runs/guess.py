@@ -71,8 +71,12 @@ NAMES: tuple[tuple[str, str], ...] = (
     ("exit_code", r"exit|rc|(exit|return)_?(code|status|value)"),
 )  # fmt: skip
 
-LIMIT = re.compile(r"((job|queue|user)_)?(limit|estimate)|req(uest(ed)?)?|asked", re.IGNORECASE)
-"""Names of a limit, where a unit of time ends them: ``limit_h``, ``requested_hours``."""
+TIMED = (
+    ("runtime_s", re.compile("total|real", re.IGNORECASE)),
+    ("time_limit_s", re.compile(r"((job|queue|user)_)?(limit|estimate)|req(uest(ed)?)?|asked",
+                                re.IGNORECASE)),
+)  # fmt: skip
+"""Names that need a unit of time behind them: ``total(s)``, ``limit_h``, ``requested_hours``."""
 FREQUENCY = re.compile("freq|clock")
 CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 NAMED = {**{n: c for n, c in COUNTERS.items() if n != "run_id"}, **VOCABULARY}
@@ -122,10 +126,9 @@ def guess_name(source: str) -> str | None:
     if "%" in source and FREQUENCY.search(source.lower()):
         return None  # of the highest one, which nothing says
     stem, suffix, _, _ = split_unit(source)
-    if suffix == "_s" and stem.lower() in ("total", "real"):
-        return "runtime_s"
-    if suffix == "_s" and LIMIT.fullmatch(stem):
-        return "time_limit_s"
+    for ours, alone in TIMED if suffix == "_s" else ():
+        if alone.fullmatch(stem):
+            return ours
     plain = (stem + suffix).lower()
     if (plain in COUNTERS and plain in NAMED) or (suffix and plain in VOCABULARY):
         return plain

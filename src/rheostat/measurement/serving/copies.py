@@ -99,8 +99,8 @@ def _of_clients(frame: pl.DataFrame, unit: str | None, notes: list[Note]) -> pl.
     sent = number("concurrency")
     fewer = frame.select((sent < cap).fill_null(value=False).sum()).item()
     if fewer:
-        notes.append(Note("as many requests ran as clients sent at once, fewer than the server "
-                          "takes: batch_cap is the smaller of both, row by row", count=fewer))  # fmt: skip
+        said = "as many requests ran as clients sent at once, fewer than the server takes: "
+        notes.append(Note(said + "batch_cap is the smaller of both, row by row", count=fewer))
     return frame.with_columns(batch_cap=pl.min_horizontal(cap, sent)).drop("concurrency")
 
 
