@@ -273,3 +273,34 @@ def test_a_job_of_grid_engine_that_reached_its_time_limit(tmp_path, failed, limi
 def test_a_job_of_oar_that_reached_its_time_limit(tmp_path, said, state):
     path = written(tmp_path, json.dumps({"7": {**OAR["7"], **said}}))
     assert read(path).frame["state"].to_list() == [state]
+
+
+AF = """ ClusterId ProcId Owner RequestCpus RequestGpus NumJobStarts RemoteWallClockTime JobStatus \
+QDate JobStartDate JobCurrentStartDate CompletionDate ExitCode
+7 0 ana 4 undefined 3 900.0 4 1790812800 1790812900 1790813500 1790813800 0
+7 1 bo 8 2 1 120.0 3 1790812800 1790812900 1790812900 0 undefined
+7 2 bo 8 2 2 500.0 3 1790812800 1790812900 1790813000 0 undefined
+7 3 bo 8 2 0 0.0 1 1790812800 undefined undefined 0 undefined
+7 4 b o 8 2 1 90.0 4 1790812800 1790812900 1790812900 1790812990 0
+"""
+
+
+@pytest.mark.parametrize("between", [" ", "\t", ", "])
+def test_lines_of_condor_history_under_their_heading(tmp_path, between):
+    path = written(tmp_path, "\n".join(between.join(x.split(" ")) for x in AF.strip().split("\n")))
+    assert guess_format(path) == "htcondor"
+    jobs = read(path)
+    kept = ["job_id", "cores", "gpus", "runtime_s", "state"]
+    assert jobs.frame.select(kept).rows() == [
+        ("7.0", 4, None, 300.0, "COMPLETED"),  # the last of three runs, not all of them
+        ("7.1", 8, 2, 120.0, "CANCELLED"),  # it left after its only run
+        ("7.2", 8, 2, None, "CANCELLED"),  # when it left, nothing says
+        ("7.3", 8, 2, None, "PENDING"),
+    ]
+    assert [n.rows for n in jobs.notes if n.dropped] == [(4,)]  # a name with a blank
+
+
+def test_lines_of_condor_history_without_when_jobs_came_name_what_to_print(tmp_path):
+    path = written(tmp_path, " ClusterId ProcId RemoteWallClockTime\n7 0 90.0\n")
+    with pytest.raises(DataError, match="expected what condor_history -json"):
+        read(path)

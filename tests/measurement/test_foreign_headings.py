@@ -100,3 +100,43 @@ def test_an_export_of_weights_and_biases_has_watts_of_gpus_and_no_application(jo
     assert "app" not in runs.columns
     assert runs.frame["censored"].to_list() == [False, True]
     assert "the sum of 2 GPUs" in _said(runs)
+
+
+LIMITS = """id,submit,{heads}
+1,2026-10-01T00:00:00,{a},4
+2,2026-10-01T00:10:00,{b},4
+"""
+
+
+@pytest.mark.parametrize(("heads", "a", "b"), [
+    ("runtime_min,walltime_h,cores", "30,1", "80,2"),
+    ("runtime,walltime,cores", "00:30:00,01:00:00", "01:20:00,02:00:00"),
+    ("start,end,walltime_min,cores", "2026-10-01T00:01:00,2026-10-01T00:31:00,60",
+     "2026-10-01T00:11:00,2026-10-01T01:31:00,120"),
+    ("runtime_s,limit_h,cores", "1800,1", "4800,2"),
+    ("elapsed_s,requested_hours,cores", "1800,1", "4800,2"),
+    ("elapsed_s,reqtime,cores", "1800,3600", "4800,7200"),
+    ("elapsed_s,walltime_asked_min,cores", "1800,60", "4800,120"),
+])  # fmt: skip
+def test_a_limit_is_one_in_any_unit_beside_the_run_time(jobs, heads, a, b):
+    table = jobs(LIMITS.format(heads=heads, a=a, b=b))
+    assert table.numpy("time_limit_s").tolist() == [3600.0, 7200.0]
+    assert table.numpy("runtime_s").tolist() == [1800.0, 4800.0]
+    assert table.schema["time_limit_s"].known is Moment.SUBMIT
+
+
+def test_a_wall_time_that_is_the_run_is_no_limit(jobs):
+    table = jobs("id,start,end,walltime_min,cores\n"
+                 "1,2026-10-01T00:01:00,2026-10-01T00:31:00,30,4\n"
+                 "2,2026-10-01T00:11:00,2026-10-01T01:31:00,80,4\n")  # fmt: skip
+    assert table.numpy("runtime_s").tolist() == [1800.0, 4800.0]
+    assert "time_limit_s" not in table.columns
+
+
+def test_moments_of_lsf_with_a_year_are_read_in_a_table(jobs):
+    table = jobs("JOBID;SUBMIT_TIME;START_TIME;FINISH_TIME;SLOTS\n"
+                 "7;Oct  1 00:00 2026;Oct  1 00:02 2026;Oct  1 00:35 2026 L;4\n"
+                 "8;Oct  2 10:00 2026;Oct  2 10:05 2026;Oct  2 11:05 2026 X;4\n")  # fmt: skip
+    begin = 1790812800.0  # 1 October 2026
+    assert table.numpy("submit_s").tolist() == [begin, begin + 34 * 3600]
+    assert table.numpy("runtime_s").tolist() == [33 * 60.0, 3600.0]

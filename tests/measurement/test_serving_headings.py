@@ -55,3 +55,23 @@ def test_rows_by_thousands_of_a_hand_made_sheet_stay(tmp_path):
     path.write_text(f'{heads}\nm,H100,1,4,455,8.8,362\nm,H100,1,16,"1,532",10.4,431\n')
     jobs = read_serving(path, units={"power": "W/deployment"})
     assert jobs.numpy("energy_per_token_j") == pytest.approx([362 / 455, 431 / 1532])
+
+
+SWEEP = "model,gpu,num_gpus,{heads},tpot_ms,output_throughput,total_gpu_power_w\n"
+
+
+@pytest.mark.parametrize(("heads", "rows", "ran"), [
+    ("max_num_seqs,max_concurrency", ["256,4", "256,64", "32,64"], [4, 64, 32]),
+    ("concurrency,max_num_seqs", ["4,256", "64,256", ",256"], [4, 64, 256]),
+    ("max_running_requests,num_concurrent_requests", ["256,4", "256,16", "8,16"], [4, 16, 8]),
+    ("dp,max_num_seqs,max_concurrency", ["2,8,4", "2,8,16", "2,8,64"], [4, 16, 16]),
+    ("max_num_seqs,batch_size", ["256,4", "256,16", "256,8"], [256, 256, 256]),
+])  # fmt: skip
+def test_beside_a_servers_cap_the_requests_sent_at_once_are_what_ran(tmp_path, heads, rows, ran):
+    path = tmp_path / "sweep.csv"
+    lines = [f"m-8B,H100,2,{row},10,{n * 100},700" for row, n in zip(rows, ran, strict=True)]
+    path.write_text(SWEEP.format(heads=heads) + "\n".join(lines) + "\n")
+    jobs = read_serving(path)
+    assert jobs.numpy("batch_cap").tolist() == ran
+    said = "\n".join(n.message for n in jobs.notes)
+    assert ("the smaller of both, row by row" in said) is ("batch_size" not in heads)

@@ -190,6 +190,8 @@ def test_a_run_of_vllm_bench_in_full(tmp_path):
         "itl_s": 0.01, "tokens_per_s": 6.0, "output_tokens": 3.0, "power_w": 12.0, "gpus": 2.0,
         "energy_per_token_j": 2.0, "params": 7e9, "active_params": 7e9}  # fmt: skip
     assert [n.message for n in jobs.notes] == ["the number of GPUs is not stated: taken to be tp"]
+    sent = bench(tmp_path / "r", RUN | {"batch_cap": 256, "max_concurrency": 8, "power_w": 18})
+    assert sent.frame["batch_cap"].to_list() == [8.0]
     capped = RUN | {"batch_cap": 5, "max_concurrency": 8, "energy_j": 3.0, "power_w": 18}
     jobs = bench(tmp_path / "r", capped)
     assert jobs.frame.select("batch_cap", "itl_s", "power_w", "energy_per_token_j").row(0) == (

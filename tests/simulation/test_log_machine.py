@@ -101,3 +101,30 @@ def test_rows_beside_the_log_are_of_the_jobs_whose_wait_is_recorded():
     single = [logged_facts(jobs, [run]) for run in runs]
     assert str(joined([*single, None])) == str(facts["logged"])
     assert joined([None]) is None
+
+
+def _cores_and_nodes(nodes):
+    return table({"submit_s": [0.0] * len(nodes), "start_s": [0.0] * len(nodes),
+                  "runtime_s": [9.0] * len(nodes), "nodes": nodes,
+                  "cores": [64 * n for n in nodes]})  # fmt: skip
+
+
+def test_a_machine_in_nodes_where_jobs_count_cores_is_refused_with_what_to_type():
+    said = (
+        "192 at once in all, the machine has 16: --machine counts processors, not nodes: 16 nodes "
+    )
+    with pytest.raises(DataError, match=said + "of 64 are --machine 1024"):
+        placed(_cores_and_nodes([1, 2]), "16")
+
+
+def test_a_machine_too_small_for_many_jobs_is_noted_and_for_few_only_their_rows():
+    jobs = _cores_and_nodes([1] * 8 + [4])
+    assert "64 nodes of 64 are --machine 4096" in placed(jobs, "64")[0].notes[-1].message
+    assert placed(_cores_and_nodes([1] * 30 + [4]), "64")[0].notes == ()
+    assert placed(jobs, "256")[0].notes == ()
+
+
+def test_jobs_without_nodes_are_offered_what_they_held():
+    jobs = _cores_and_nodes([1, 2, 1]).frame.drop("nodes")
+    with pytest.raises(DataError, match=r"counts processors: at least --machine 256 is the log's"):
+        placed(table(jobs), "16")

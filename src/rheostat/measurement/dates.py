@@ -35,7 +35,15 @@ TIMES = (
     "T%H:%M:%S%.f",
     "",
 )
-WHOLE = ("%a %b %d %H:%M:%S %Y", "%b %d %H:%M:%S %Y", "%Y%m%dT%H%M%S", "%Y%m%d %H:%M:%S")
+WHOLE = (
+    "%a %b %d %H:%M:%S %Y",
+    "%b %d %H:%M:%S %Y",
+    "%b %d %H:%M %Y",
+    "%Y%m%dT%H%M%S",
+    "%Y%m%d %H:%M:%S",
+)
+MARKED = r"(\d\d:\d\d(?::\d\d)? \d{4}) [A-Z]$"
+"""``Oct  1 00:35 2026 L`` of LSF: a letter says that the end was estimated or is by a limit."""
 AS_ISO = "%Y-%m-%d %H:%M:%S%.f"
 READ = "times as {} read {}"
 GUESSED = ", as the log is shorter so: write them as 2026-09-13 00:00:49 if that is wrong"
@@ -139,7 +147,7 @@ def _unread(values: pl.Series) -> pl.Series:
 
 def _dates(values: pl.Series, days: Iterable[str]) -> pl.Series:
     """The instants, in the one form that reads most cells; null where it reads none."""
-    text = values.str.strip_chars().str.replace_all(r"\s+", " ")
+    text = values.str.strip_chars().str.replace_all(r"\s+", " ").str.replace(MARKED, "$1")
     some = text.drop_nulls().head(200)
     forms = [*(day + time for day in days for time in TIMES), *WHOLE]
     likely = [f for f in forms if _parsed(some, f).count()]

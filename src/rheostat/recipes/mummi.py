@@ -22,10 +22,12 @@ from rheostat.core.jobs import JobTable, concat
 from rheostat.errors import DataError
 from rheostat.measurement.read import read
 from rheostat.prediction.counters.counter_columns import (
+    RUNNING,
     TARGETS,
     counters_of,
     ignored,
     run_codes,
+    running_totals,
     runs_of,
     without_holes,
 )
@@ -38,6 +40,7 @@ from rheostat.prediction.counters.leave_application_out import (
     with_target,
 )
 from rheostat.prediction.counters.leverage import WhatIf, leverage, what_if
+from rheostat.prediction.counters.methods import METHODS
 from rheostat.prediction.counters.power_law import missing_for_law
 
 TEN = tuple(LEARNERS)
@@ -67,13 +70,16 @@ class Usable:
 
 def usable(jobs: JobTable, by: str = "app") -> Usable:
     """Leave out runs that lack a counter which nearly all runs have, then what cannot be used."""
+    totals = running_totals(jobs, by)
     runs = runs_of(jobs)
     there, why = without_holes(runs)
     jobs, runs = jobs.rows(there[run_codes(jobs)]), runs.rows(there)
     unused = {c: reason for c, reason in ignored(runs).items() if c != by}
+    unused = dict.fromkeys(totals, RUNNING) | unused
     jobs = jobs.select([c for c in jobs.columns if c not in unused])
     if not counters_of(runs_of(jobs)):
-        reasons = [f"{c}: {reason}" for c, reason in unused.items()]
+        of = {reason: [c for c in unused if unused[c] == reason] for reason in unused.values()}
+        reasons = [f"{', '.join(names)}: {reason}" for reason, names in of.items()]
         raise DataError("counters", ["no column that a model may learn from", *reasons])
     return Usable(jobs, unused, int((~there).sum()), tuple(why))
 
@@ -108,7 +114,8 @@ def study(
     missing = missing_for_law(jobs)
     kept = [m for m in methods if not (missing and m.startswith("law"))]
     if not kept:
-        raise DataError("law of power", missing)
+        others = ", ".join(m for m in METHODS if not m.startswith("law"))
+        raise DataError("law of power", [*missing, f"--methods that need no such count: {others}"])
     skipped = [m for m in methods if m not in kept]
     methods = kept
     scores = compare_counters(jobs, methods, wanted, splits=splits, group_by=by, seed=seed)

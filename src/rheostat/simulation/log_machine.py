@@ -143,9 +143,21 @@ def machine_of(jobs: JobTable, given: str = "") -> Machine:
 
 
 def placed(jobs: JobTable, given: str = "") -> tuple[JobTable, Machine]:
-    """`machine_of`, and ``jobs`` with a note where the machine is a proposal."""
-    said = "" if given else proposal_words(log_machine(jobs))
+    """`machine_of`, and ``jobs`` with a note where it is a proposal, or smaller than the log's.
+
+    Raises
+    ------
+    DataError
+        Every job needs more processors than there are.
+    """
     machine = machine_of(jobs, given)
+    said = "" if given else proposal_words(log_machine(jobs))
+    size = sizes(jobs)
+    too_large = (size > machine.procs).sum() / max((size > 0).sum(), 1)
+    if too_large > ODD:
+        said = too_few_words(jobs, machine)
+    if too_large == 1.0:
+        raise DataError("machine", [said])
     return (jobs.noted(Note(said)) if said else jobs), machine
 
 
@@ -159,6 +171,37 @@ def proposal_words(machine: LogMachine) -> str:
         f"no machine given: {machine.words}{said}; there may have been more: --machine N, or a "
         "file with a [[partition]] for each"
     )
+
+
+def too_few_words(jobs: JobTable, machine: Machine) -> str:
+    """What to type where jobs need more processors than there are.
+
+    >>> from rheostat.core.vocabulary import table
+    >>> log = table({"submit_s": [0.0, 0.0], "runtime_s": [9.0, 9.0], "nodes": [1, 2],
+    ...              "cores": [64, 128]})
+    >>> too_few_words(log, Machine(2))
+    'jobs ask for up to 128 processors, the machine has 2: --machine counts processors, not nodes: \
+2 nodes of 64 are --machine 128'
+    """
+    ours, procs = log_machine(jobs), machine.procs
+    held = f", {ours.held:,} at once in all" if ours.held > ours.largest else ""
+    said = (
+        f"jobs ask for up to {ours.largest:,} processors{held}, the machine has {procs:,}: "
+        "--machine counts processors"
+    )
+    if each := _procs_of_a_node(jobs):
+        return f"{said}, not nodes: {procs:,} nodes of {each} are --machine {procs * each}"
+    return f"{said}: at least --machine {max(ours.held, ours.largest)} is the log's"
+
+
+def _procs_of_a_node(jobs: JobTable) -> int:
+    """The most processors that a job has on each of its nodes; 0 where they are not told apart."""
+    size, most = sizes(jobs), 0.0
+    for name in ("nodes", "nodes_alloc"):
+        if name in jobs.columns:
+            each = size / np.where(jobs.numpy(name) > 0, jobs.numpy(name), np.nan)
+            most = max(most, float(np.nanmax(each, initial=0.0)))
+    return round(most) if most > 1.0 else 0
 
 
 def roomy_words(jobs: JobTable, runs: Sequence[Simulation]) -> str:
@@ -184,7 +227,7 @@ def _peak(run: Simulation) -> int:
     return _most(start, end, procs, end > start)
 
 
-MOST, FEW = 8, 0.001
+MOST, FEW, ODD = 8, 0.001, 0.1
 
 
 def _spans(jobs: JobTable) -> tuple[Array, Array]:

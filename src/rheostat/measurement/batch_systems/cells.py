@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-FORMS = ("%a %b %d %H:%M:%S %Y", "%b %d %H:%M:%S %Y", "%m/%d/%Y %H:%M:%S", "%m/%d/%Y %H:%M:%S.%f",
-         "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S")  # fmt: skip
+FORMS = ("%a %b %d %H:%M:%S %Y", "%b %d %H:%M:%S %Y", "%b %d %H:%M %Y", "%m/%d/%Y %H:%M:%S",
+         "%m/%d/%Y %H:%M:%S.%f", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S")  # fmt: skip
 _LENGTH = re.compile(r"(\d+(?:\.\d+)?)\s*(?:s|seconds?(?:\(s\))?|second\(s\))?")
 _MEMORY = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGTP]?)(?:i?B|bytes|bytes?|W)?", re.IGNORECASE)
 _POWER = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5}

@@ -1,9 +1,14 @@
-"""``condor_history -json`` of HTCondor: a job has CPUs of one machine, so no nodes of its own."""
+"""``condor_history -json``, or ``-af:h``, of HTCondor: a job has CPUs of one machine, so no nodes.
+
+Of a job that was started anew the last run counts.  Where nothing says when a job left, it ran
+for its wall-clock time, if it was started once: that time is of all runs together.
+"""
 
 from __future__ import annotations
 
-from functools import partial
-from pathlib import PurePosixPath
+import re
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -18,10 +23,20 @@ from rheostat.measurement.batch_systems.job_records import (
     Record,
     listed,
 )
+from rheostat.measurement.lines import beginning, raw_lines
 
-ABOUT = "what condor_history -json (or condor_q -json) of HTCondor prints"
+ABOUT = (
+    "what condor_history -json (or condor_q -json) of HTCondor prints, or -af:h with ClusterId, "
+    "ProcId, QDate, JobCurrentStartDate, CompletionDate, JobStatus and RequestCpus"
+)
+HEADINGS = (
+    rb"(?=[^\n]*\bClusterId\b)(?=[^\n]*\b(?:QDate|RemoteWallClockTime)\b)"
+    rb"[ \t]*[A-Za-z_]\w*(?:[ \t,]+\w+)*[ \t\r]*\n"
+)
+"""The first line of ``condor_history -af:h``: names of attributes."""
 STATES = {1: PENDING, 2: RUNNING, 3: CANCELLED, 4: COMPLETED, 5: PENDING}
 MIB = 2.0**20
+TRUE = ("True", "true")
 LAST_RUN = "runtime_s is that of a job's last run, where it was started anew"
 
 
@@ -30,9 +45,14 @@ def _job(record: Record, zone: ZoneInfo) -> dict[str, Any] | None:
         return None
     start = moment_s(record.get("JobCurrentStartDate") or record.get("JobStartDate"), zone)
     status = count(record.get("JobStatus"))
-    done = record.get("CompletionDate") or record.get("EnteredCurrentStatus")
+    done = moment_s(record.get("CompletionDate"), zone) or moment_s(
+        record.get("EnteredCurrentStatus"), zone
+    )
     over = status in (3, 4) and start is not None
-    failed = bool(number(record.get("ExitCode"))) or record.get("ExitBySignal") is True
+    if over and start and done is None and (count(record.get("NumJobStarts")) or 1) == 1:
+        took = number(record.get("RemoteWallClockTime"))
+        done = start + took if took else None
+    failed = bool(number(record.get("ExitCode"))) or str(record.get("ExitBySignal")) in TRUE
     memory = number(record.get("RequestMemory"))
     name = str(record.get("JobBatchName") or PurePosixPath(str(record.get("Cmd") or "")).name)
     state = STATES.get(status) if status is not None else None
@@ -40,7 +60,7 @@ def _job(record: Record, zone: ZoneInfo) -> dict[str, Any] | None:
         "job_id": _id(record), "user": record.get("Owner"),
         "account": record.get("AccountingGroup"), "app": name or None,
         "submit_s": moment_s(record["QDate"], zone), "start_s": start,
-        "end_s": moment_s(done, zone) if over else None,
+        "end_s": done if over else None,
         "cores": count(record.get("RequestCpus")) or count(record.get("CpusProvisioned")),
         "gpus": count(record.get("RequestGpus") or record.get("RequestGPUs")),
         "memory_b": memory * MIB if memory else None,
@@ -56,7 +76,25 @@ def _id(record: Record) -> str:
     return f"{at}#{number}" if rest else number
 
 
+def _records(path: Path) -> Iterator[tuple[int, Record]]:
+    """Records of JSON, or of lines under a heading; what is not defined is left out of a line."""
+    if not re.match(HEADINGS, beginning(path, 4096)):
+        yield from listed(path, expected=ABOUT)
+        return
+    names: list[str] = []
+    for row, raw in enumerate(raw_lines(path)):
+        line = raw.decode("utf-8", "replace").strip("\r\n ")
+        between = next((mark for mark in "\t," if mark in line), None)
+        cells = [cell.strip(' "') for cell in line.split(between)]
+        if not names:
+            names = cells
+        elif line:
+            fits = len(cells) == len(names)  # else a value has blanks, and nothing says which
+            given = zip(names, cells, strict=True) if fits else ()
+            yield row - 1, {n: c for n, c in given if c not in ("undefined", "[?]", "")}
+
+
 HTCONDOR = BatchSystem(
-    "htcondor", ABOUT, rb'\s*\[\s*\{[^{}]{0,20000}?"(ClusterId|QDate|GlobalJobId)"\s*:',
-    partial(listed, expected=ABOUT), _job, notes=(LAST_RUN,),
+    "htcondor", ABOUT, rb'\s*\[\s*\{[^{}]{0,20000}?"(ClusterId|QDate|GlobalJobId)"\s*:|' + HEADINGS,
+    _records, _job, notes=(LAST_RUN,),
 )  # fmt: skip

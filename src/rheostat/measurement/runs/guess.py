@@ -7,7 +7,7 @@ guess is a guess: every one is noted by the reader, and a mapping overrides it.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -15,7 +15,9 @@ import polars as pl
 from rheostat.core.jobs import Moment, Note
 from rheostat.core.vocabulary import VOCABULARY
 from rheostat.measurement.counters.rates import COUNTERS
+from rheostat.measurement.dates import iso_seconds
 from rheostat.measurement.runs import languages
+from rheostat.measurement.runs.cell_units import seconds_of_cell
 from rheostat.measurement.runs.header_units import either_prefix, split_unit
 
 _ASKED = r"req(uest(ed)?)?_?"
@@ -60,14 +62,21 @@ NAMES: tuple[tuple[str, str], ...] = (
                 r"begin(_?time)?"),
     ("end_s", r"(t_|time_)?end(_?time)?(_at|_ts|_timestamp)?|ended(_at)?|(time_)?finish(_?time)?|"
               r"finished(_at)?|t_cleanup"),
-    ("time_limit_s", r"(time|wall)_?limit|(wall_?(time|clock)|time|run_?time)"
-                     r"_(req(uest(ed)?)?|limit)|resource_list_walltime"
-                     r"|(req(uest(ed)?)?|max|estimated)_(wall_?(time|clock)|time|run_?time)"),
+    ("time_limit_s", r"(time|wall)_?limit|(wall_?(time|clock)(_time)?|time|run_?time)"
+                     r"_(req(uest(ed)?)?|asked|limit|estimate)|resource_list_walltime|h_rt"
+                     r"|(req(uest(ed)?)?|asked|max|estimated)_?"
+                     r"(wall_?(time|clock)(_time)?|time|run_?time)"),
     ("state", r"(stat|((final|end|completion|job|run)_)?(state|status|outcome)"
               r"|zustand|[eé]tat|estado|stato|toestand)"),
     ("exit_code", r"exit|rc|(exit|return)_?(code|status|value)"),
 )  # fmt: skip
 
+TIMED = (
+    ("runtime_s", re.compile("total|real", re.IGNORECASE)),
+    ("time_limit_s", re.compile(r"((job|queue|user)_)?(limit|estimate)|req(uest(ed)?)?|asked",
+                                re.IGNORECASE)),
+)  # fmt: skip
+"""Names that need a unit of time behind them: ``total(s)``, ``limit_h``, ``requested_hours``."""
 FREQUENCY = re.compile("freq|clock")
 CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 NAMED = {**{n: c for n, c in COUNTERS.items() if n != "run_id"}, **VOCABULARY}
@@ -109,6 +118,8 @@ def guess_name(source: str) -> str | None:
     ('runtime_s', 'core_hz', 'power_w')
     >>> guess_name("Walltime requested"), guess_name("req_time"), guess_name("nodeCount")
     ('time_limit_s', 'time_limit_s', 'nodes')
+    >>> guess_name("limit_h"), guess_name("reqtime"), guess_name("limit")
+    ('time_limit_s', 'time_limit_s', None)
     >>> guess_name("requestedCores"), guess_name("runtime_s_mean"), guess_name("runtime_s_std")
     ('cores', 'runtime_s', None)
     >>> guess_name("total(s)"), guess_name("total")
@@ -119,8 +130,9 @@ def guess_name(source: str) -> str | None:
     if "%" in source and FREQUENCY.search(source.lower()):
         return None  # of the highest one, which nothing says
     stem, suffix, _, _ = split_unit(source)
-    if suffix == "_s" and stem.lower() in ("total", "real"):
-        return "runtime_s"
+    for ours, alone in TIMED if suffix == "_s" else ():
+        if alone.fullmatch(stem):
+            return ours
     plain = (stem + suffix).lower()
     if (plain in COUNTERS and plain in NAMED) or (suffix and plain in VOCABULARY):
         return plain
@@ -183,7 +195,7 @@ def not_as_named(frame: pl.DataFrame) -> dict[str, str]:
             made[c] = ""
     times = named.get("runtime_s", [])
     made |= {c: "" for c in times if c.lower() == "duration" and len(times) > 1}
-    made |= {c: "time_limit_s" for c in _asked_times(times, frame)}
+    made |= {c: "time_limit_s" for c in _asked_times(named, frame)}
     memory = named.get("memory_b", [])
     made |= {c: "" for c in memory if not _asked_memory(c, frame, alone=len(memory) == 1)}
     for size in ("nodes", "gpus", "cores"):
@@ -194,21 +206,38 @@ def not_as_named(frame: pl.DataFrame) -> dict[str, str]:
     return made
 
 
-def _asked_times(times: Sequence[str], frame: pl.DataFrame) -> list[str]:
+def _asked_times(named: Mapping[str | None, Sequence[str]], frame: pl.DataFrame) -> list[str]:
     """A wall time beside a run time that never is longer was asked for, as in logs of Cobalt.
 
-    >>> log = pl.DataFrame({"WALLTIME_SECONDS": [7200, 600], "RUNTIME_SECONDS": [3600, 590]})
-    >>> _asked_times(log.columns, log)
-    ['WALLTIME_SECONDS']
+    >>> log = pl.DataFrame({"walltime_h": [2.0, 0.5], "runtime_min": [60.0, 29.0]})
+    >>> _asked_times({"runtime_s": log.columns}, log)
+    ['walltime_h']
     """
+    times = named.get("runtime_s", [])
     wall = [c for c in times if "wall" in c.lower()]
     ran = [c for c in times if re.search("run_?time|elapsed|real", c.lower())]
-    if len(wall) != 1 or len(ran) != 1 or wall == ran:
+    start, end = (named.get(name, []) for name in ("start_s", "end_s"))
+    if len(wall) != 1 or wall == ran:
         return []
-    if not (frame[wall[0]].dtype.is_numeric() and frame[ran[0]].dtype.is_numeric()):
+    if len(ran) == 1:
+        took = _in_seconds(frame[ran[0]])
+    elif not ran and len(start) == len(end) == 1:
+        took = _in_seconds(frame[end[0]]) - _in_seconds(frame[start[0]])
+    else:
         return []
-    shorter, longer = frame[ran[0]] < frame[wall[0]], frame[ran[0]] > frame[wall[0]]
+    asked = _in_seconds(frame[wall[0]])
+    shorter, longer = took < 0.99 * asked - 1.0, took > asked
     return wall if shorter.any() and longer.sum() < 0.1 * frame.height else []
+
+
+def _in_seconds(values: pl.Series) -> pl.Series:
+    """A time in seconds, by the unit in its name or in its cells; a moment since 1970."""
+    if values.dtype.is_temporal():
+        return values.cast(pl.Datetime("us")).dt.epoch("us") / 1e6
+    if values.dtype.is_numeric():
+        return values.cast(pl.Float64) * split_unit(values.name)[3]
+    length = values.cast(pl.String).map_elements(seconds_of_cell, return_dtype=pl.Float64)
+    return length.fill_null(pl.select(iso_seconds(pl.lit(values))).to_series())
 
 
 def _asked_memory(column: str, frame: pl.DataFrame, *, alone: bool) -> bool:

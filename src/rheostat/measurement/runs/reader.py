@@ -281,7 +281,9 @@ def _guess_rest(
         guess = _guess(theirs, frame[theirs], chosen.known, alone.get(theirs))
         if (ours := other.get(theirs)) is not None and not {ours} & {*taken, *exprs}:
             known = guess_known(theirs, frame[theirs]) if not ours else column(ours).known
-            guess = Guess(ours or theirs, theirs, 1.0, "", known)
+            _, suffix, _, factor = split_unit(theirs)
+            scale = factor if suffix and ours.endswith(suffix) else 1.0
+            guess = Guess(ours or theirs, theirs, scale, "", known)
         if guess.name in taken or guess.name in exprs:
             guess = Guess(theirs, theirs, 1.0, "", chosen.known.get(theirs, Moment.END))
         exprs[guess.name] = _expr(frame, ColumnSource((theirs,), guess.scale), guess.name)

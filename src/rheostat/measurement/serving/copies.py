@@ -69,6 +69,8 @@ def of_all_copies(
     if "batch_size" in frame.columns and "batch_cap" not in frame.columns:
         frame = frame.rename({"batch_size": "batch_cap"})
         notes.append(Note("batch_size is taken as the requests that run at once"))
+    if {"concurrency", "batch_cap"} <= set(frame.columns):
+        return _of_clients(frame, unit, notes)
     if not {"dp", "batch_cap"} <= set(frame.columns):
         return frame
     copies = number("dp").fill_null(1.0)
@@ -83,6 +85,23 @@ def of_all_copies(
                         "--unit batch=requests/deployment")  # fmt: skip
         return frame
     return frame.with_columns(batch_cap=number("batch_cap") * copies)
+
+
+def _of_clients(frame: pl.DataFrame, unit: str | None, notes: list[Note]) -> pl.DataFrame:
+    """What ran where a server's cap stands beside its clients' concurrency: the smaller of both.
+
+    >>> sweep = pl.DataFrame({"batch_cap": [256, 64], "concurrency": [16, 128], "dp": [1, 1]})
+    >>> _of_clients(sweep, None, [])["batch_cap"].to_list()
+    [16.0, 64.0]
+    """
+    copies = number("dp").fill_null(1.0) if "dp" in frame.columns else pl.lit(1.0)
+    cap = number("batch_cap") * (1.0 if unit == "requests/deployment" else copies)
+    sent = number("concurrency")
+    fewer = frame.select((sent < cap).fill_null(value=False).sum()).item()
+    if fewer:
+        said = "as many requests ran as clients sent at once, fewer than the server takes: "
+        notes.append(Note(said + "batch_cap is the smaller of both, row by row", count=fewer))
+    return frame.with_columns(batch_cap=pl.min_horizontal(cap, sent)).drop("concurrency")
 
 
 FULL = 1.3

@@ -1,7 +1,8 @@
 """Columns of serving tables in the names of whoever wrote them, given ours.
 
 ``gpu``, ``num_gpus``, ``max_num_seqs``, ``itl_ms``, ``output_tput_per_gpu`` or ``watts_per_gpu``
-are known.  A plain ``batch_size`` is the batch that ran: it is taken where no cap is stated.
+are known.  A plain ``batch_size`` is the batch that ran: it is taken where no cap is stated.  The
+``concurrency`` of clients is the batch cap, unless the server's own stands beside it.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ _TPUT = r"(throughput|tput|tps)"
 _OUT = r"(output|generated|generation|decode)"
 _HOW_MANY = r"(num(ber_of)?_?|n_?|total_)"
 _PART = r"(_(size|degree|num|world_size))?"
+_SERVERS_CAP = r"max_(num_(seqs|requests|sequences)|batch(_size)?|running_requests|bs)"
+_CLIENTS = (r"conc(urrency)?|(num_)?concurren(t|cy)(_(requests|users|sessions|clients))?"
+            r"|(num_)?(users|clients|vus|streams)")  # fmt: skip
 THEIRS: dict[str, tuple[str, ...]] = {
     "app": (r"(served_|base_|llm_|hf_)?model(_id|_name|_repo|_path)?", r"model_name_or_path|llm"),
     "gpu_model": (
@@ -37,10 +41,8 @@ THEIRS: dict[str, tuple[str, ...]] = {
     "pp": (rf"pp{_PART}|pipeline_parallel(ism)?{_PART}",),
     "ep": (rf"ep{_PART}|expert_parallel(ism)?{_PART}|decode_ep",),
     "dp": (rf"dp{_PART}|data_parallel(ism)?{_PART}",),
-    "batch_cap": (
-        r"max_(num_(seqs|requests|sequences)|batch(_size)?|concurrency|running_requests|bs)",
-        r"conc(urrency)?|(num_)?concurren(t|cy)(_(requests|users|sessions|clients))?"
-        r"|(num_)?(users|clients|vus|streams)"),
+    "batch_cap": (_SERVERS_CAP, "max_concurrency", _CLIENTS),
+    "concurrency": ("max_concurrency", _CLIENTS),
     "batch_size": (r"batch(_?size)?|bs",),
     "weight_precision": (r"precision|dtype|quant(ization)?|weight_dtype|weights_precision",),
     "prompt_tokens": (
@@ -163,7 +165,7 @@ def _matches(columns: list[str]) -> list[tuple[str, str, str | None]]:
     made: list[tuple[str, str, str | None]] = []
     taken = set(columns)
     for ours, patterns in THEIRS.items():
-        if ours in taken:
+        if ours in taken or (ours == "concurrency" and not _servers_cap(made)):
             continue
         some = [
             (rank, c, m)
@@ -180,6 +182,11 @@ def _matches(columns: list[str]) -> list[tuple[str, str, str | None]]:
         else:
             made.append((theirs, ours, unit))
     return [m for m in made if m[0] != m[1]]
+
+
+def _servers_cap(made: list[tuple[str, str, str | None]]) -> bool:
+    """Whether the batch cap is what the server was started with."""
+    return any(o == "batch_cap" and re.fullmatch(_SERVERS_CAP, _bare(t)) for t, o, _ in made)
 
 
 def known_headings(columns: list[str]) -> dict[str, str]:

@@ -116,7 +116,8 @@ def _row(given: Mapping[str, Any]) -> dict[str, Any] | None:
     row: dict[str, Any] = {"app": str(given["model_id"]), "notes": []}
     row |= {name: str(given[name]) for name in TEXTS if given.get(name) is not None}
     row |= {name: _above_0(given, name) for name in COUNTS}
-    row["batch_cap"] = row["batch_cap"] or _above_0(given, "max_concurrency")
+    caps = (row["batch_cap"], _above_0(given, "max_num_seqs"), _above_0(given, "max_concurrency"))
+    row["batch_cap"] = min((cap for cap in caps if cap), default=None)
     if row["batch_cap"] is None:
         row["notes"].append(OPEN_LOOP)
     row |= {"itl_s": itl_ms / 1e3, "tokens_per_s": rate, "output_tokens": tokens / completed}

@@ -27,6 +27,11 @@ NAMES = ("app", "job_id", "run_id", "region", "t_s", "span_s", "weight")
 """Columns that say which run a row is of and how long it was counted."""
 RARE = 0.05
 """Share of runs that may lack a counter before it is the counter that is not used."""
+FEWEST_READ = 5
+RUNNING = (
+    "a running total since the start of each run: write what each row adds to the one before it, "
+    "and its seconds (span_s)"
+)
 REPEAT = re.compile(r"(run|rep|repeat|repetition|replicate)(_?(no|nr|num|number|index|idx))?")
 A_TOTAL = 0.97
 """Rank correlation with the runtime from which on a column is taken for a total; what is counted
@@ -87,6 +92,45 @@ def _why_not(jobs: JobTable, name: str) -> str:
         if abs(rank) > A_TOTAL:
             return f"gives the runtime away (rank correlation {rank:.2f}), and is no rate"
     return ""
+
+
+def running_totals(jobs: JobTable, by: str = "app") -> list[str]:
+    """Columns that only grow with the time within each application, as counters read anew do.
+
+    The time has to grow by equal steps from row to row, as readings do; whole runs do not.
+
+    >>> from rheostat.core.vocabulary import table
+    >>> read = {"app": ["a"] * 5, "runtime_s": [1.0, 2.0, 3.0, 4.0, 5.0],
+    ...         "misses": [10.0, 25.0, 28.0, 41.0, 60.0], "ipc": [1.0, 1.2, 0.9, 1.1, 1.0]}
+    >>> running_totals(table(read, [Column(c, "", Moment.END) for c in ("misses", "ipc")]))
+    ['misses']
+    """
+    key = next((c for c in ("run_id", by) if c in jobs.columns), None)
+    clock = next((c for c in ("t_s", "runtime_s") if c in jobs.columns), None)
+    if key is None or clock is None:
+        return []
+    parts = [p for p in jobs.frame.partition_by(key) if p.height >= FEWEST_READ]
+    if not parts or not all(_even(p[clock]) for p in parts):
+        return []
+    return [
+        c
+        for c, kind in jobs.schema.items()
+        if c not in (*NAMES, clock) and jobs.frame[c].dtype.is_numeric()
+        and kind.unit not in ("W", *RATE_UNITS) and not c.endswith("_per_s")
+        and all(_grows(p[c]) for p in parts)
+    ]  # fmt: skip
+
+
+def _even(clock: pl.Series) -> bool:
+    """Whether readings were taken at equal steps, within a tenth."""
+    steps = clock.cast(pl.Float64).diff().drop_nulls().to_numpy()
+    near = np.abs(steps - np.median(steps)) <= 0.1 * np.median(steps) if len(steps) else steps
+    return bool(len(steps) and np.median(steps) > 0 and near.all())
+
+
+def _grows(values: pl.Series) -> bool:
+    steps = values.cast(pl.Float64).diff().drop_nulls().to_numpy()
+    return bool(len(steps) and steps.min() >= 0 and steps.max() > 0)
 
 
 def without_holes(runs: JobTable) -> tuple[np.ndarray, list[str]]:
