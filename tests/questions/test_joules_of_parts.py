@@ -11,14 +11,12 @@ ROWS = "threads,time_s,energy_host_J,energy_card_J\n1,9.0,700,80\n2,5.0,600,70\n
 
 
 def test_the_sum_is_offered_and_can_be_typed(tmp_path):
-    runs, mapping = tmp_path / "runs.csv", tmp_path / "map.toml"
+    runs = tmp_path / "runs.csv"
     runs.write_text(ROWS)
-    offered = '["energy_host_J", "energy_card_J"]'
+    offered = "energy_j=energy_host_J+energy_card_J"
     with pytest.raises(DataError) as refused:
         rh.front(runs, knobs="threads=1,2,4")
-    assert f"(or {offered}: their sum)" in str(refused.value)
-    mapping.write_text(
-        f'[columns]\nthreads = "threads"\nruntime_s = "time_s"\nenergy_j = {offered}\n'
-    )
-    jobs = rh.read(runs, options={"map": mapping})
-    assert jobs.frame["energy_j"].to_list() == [780, 670, 960]
+    assert f"--column {offered}: their sum" in str(refused.value)
+    answer = rh.front(runs, knobs="threads=1,2,4", renamed=[offered], rule="weighted=energy_j:1")
+    assert answer.choice.setting["threads"] == 2
+    assert answer.front.mean("energy_j").tolist() == [780, 670, 960]

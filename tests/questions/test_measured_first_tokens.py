@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
 
 from rheostat import table
@@ -63,3 +64,21 @@ def test_intervals_of_ratios_hold_the_next_one() -> None:
         low, high = np.quantile(draws[:, 0], [0.05, 0.95])
         held += low <= ratio[4] <= high
     assert abs(held / rounds - 0.9) < 4 * np.sqrt(0.9 * 0.1 / rounds)
+
+
+def test_first_tokens_that_wait_for_the_batch_grow_with_it() -> None:
+    """A batch of b prompts begun together: the first token comes after b times the arithmetic."""
+    batches = [1, 2, 8, 32]
+    given = measured(["H100"] * 4, [float(b) for b in batches])
+    caps = {c: given.frame[c] for c in given.columns} | {"batch_cap": batches}
+    alternatives = front().alternatives
+    asked = alternatives.frame.with_columns(batch_cap=pl.lit(16))
+    settings = table({c: asked[c] for c in asked.columns})
+    draws, _ = ratio_draws(measured_first_tokens(LAW, table(caps)), settings, 100)
+    assert draws == pytest.approx(np.full(draws.shape, 16.0), rel=0.05)
+
+
+def test_few_unlike_runs_leave_a_mean_near_their_interval() -> None:
+    logs = measured_first_tokens(LAW, measured(["H100"] * 4, [0.3, 4.0, 0.2, 5.0]))
+    draws, _ = ratio_draws(logs, front().alternatives, 400)
+    assert draws.mean() < np.quantile(draws, 0.98)

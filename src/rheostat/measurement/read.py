@@ -22,7 +22,7 @@ from rheostat.measurement.batch_systems import BATCH_SYSTEMS
 from rheostat.measurement.benchmark_reports import BENCHMARK_REPORTS
 from rheostat.measurement.counters import read_likwid, read_papi, read_pcm, read_perf
 from rheostat.measurement.job_logs.adastra import read_adastra
-from rheostat.measurement.job_logs.energy_units import energy_doubt
+from rheostat.measurement.job_logs.energy_units import energy_doubt, possible_energy
 from rheostat.measurement.job_logs.fdata import read_fdata
 from rheostat.measurement.job_logs.job_store import is_store, read_store
 from rheostat.measurement.job_logs.pm100 import NODE, read_pm100
@@ -385,7 +385,7 @@ def read(
         option = str(error).split()[-1].strip("'")
         raise DataError(str(path), [f"is read as {name}, which takes no option {option!r}"
                                     + INSTEAD.get(option, "")]) from error  # fmt: skip
-    return jobs.noted(*energy_doubt(jobs))
+    return possible_energy(jobs.noted(*energy_doubt(jobs)))
 
 
 def _head(path: Path) -> Head:

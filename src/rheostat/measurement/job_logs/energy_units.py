@@ -7,7 +7,11 @@ P  W, energy over run time and nodes of a job
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime
+
 import numpy as np
+import polars as pl
 
 from rheostat.core.jobs import JobTable, Note
 from rheostat.errors import DataError
@@ -21,6 +25,12 @@ IMPOSSIBLE = 20.0
 """Beyond either bound by this factor energy of no stated unit is in another: that is asked for."""
 FEWEST = 10
 """Of fewer jobs each has to be beyond a bound."""
+NEVER_W = 1e5
+"""No node draws this; a counter that wrapped, or watts taken for kilowatts, say more."""
+UNLIKE = 30.0
+"""Times less or more than the median job, where that is beyond all doubt."""
+LEAST_S = 600.0
+"""Of shorter runs a meter may have seen nothing."""
 UNITS = {"kWh": 3.6e6, "Wh": 3600.0, "kJ": 1e3, "mJ": 1e-3, "uJ": 1e-6}
 """Units of energy by what one is in joules; a column that ends in one is read so."""
 
@@ -38,7 +48,7 @@ def energy_doubt(jobs: JobTable) -> tuple[Note, ...]:
     >>> energy_doubt(table({**runs, "energy_j": [0.8] * 10}))[0].message.partition(":")[0]
     'energy_j over runtime_s and nodes is 0.000111 W per node in the median job, of 10'
     """
-    nodes = next((n for n in ("nodes_alloc", "nodes") if _numbers(jobs, n)), "")
+    nodes = _nodes(jobs)
     if not _numbers(jobs, "runtime_s") or not _numbers(jobs, "energy_j"):
         return ()
     run, energy = (jobs.numpy(n).astype(float) for n in ("runtime_s", "energy_j"))
@@ -58,6 +68,64 @@ def energy_doubt(jobs: JobTable) -> tuple[Note, ...]:
     draws = "a node draws 20 W to 20 kW" if nodes else "a computer draws 1 W to 20 kW"
     said = f"energy_j over runtime_s{over} is {middle:.3g} W{each} in the median job, of {count:,}"
     return (Note(f"{said}: {draws}. {_remedy(middle)}", (), count),)
+
+
+def possible_energy(jobs: JobTable) -> JobTable:
+    """The log without energy of jobs whose nodes would have drawn what no node draws.
+
+    >>> from rheostat.core.vocabulary import table
+    >>> runs = {"nodes": [1, 1, 2], "runtime_s": [900.0] * 3, "energy_j": [4.29e9, 3e5, 6e5]}
+    >>> kept = possible_energy(table(runs))
+    >>> kept.frame["energy_j"].to_list(), kept.notes[0].rows
+    ([None, 300000.0, 600000.0], (0,))
+    """
+    nodes = _nodes(jobs)
+    if not nodes or not _numbers(jobs, "runtime_s") or not _numbers(jobs, "energy_j"):
+        return jobs
+    watts = pl.col("energy_j") / (pl.col("runtime_s") * pl.col(nodes))
+    low = (watts > 0) & (watts < LEAST_RUN_W) & (pl.col("runtime_s") >= LEAST_S)
+    high = watts.is_finite() & (watts > NEVER_W)
+    at, off = (jobs.frame.select(c).to_series() for c in (watts.cast(pl.Float64), high | low))
+    off = off.fill_null(value=False)
+    usual = at.filter(~off & at.is_finite() & (at > 0)).median()
+    if not off.any() or not isinstance(usual, float) or off.sum() > len(jobs) / 2:
+        return jobs
+    off &= (at > UNLIKE * usual) | (at < usual / UNLIKE)
+    rows, drawn = off.arg_true().to_list(), at.filter(off)
+    if not rows:
+        return jobs
+    said = (
+        f"energy_j of {len(rows):,} jobs is left out: {_span(drawn)} a node, which none draws"
+        f"{_dated(jobs, off)}"
+    )
+    lost = [q for q in ("energy_j", "power_w") if q in jobs.columns]
+    frame = jobs.frame.with_columns(pl.when(~off).then(pl.col(q)).alias(q) for q in lost)
+    return replace(jobs, frame=frame).noted(Note(said, tuple(rows), len(rows)))
+
+
+def _span(watts: pl.Series) -> str:
+    low, high = (f"{float(w):.3g} W" for w in (watts.min(), watts.max()))  # type: ignore[arg-type]
+    return low if low == high else f"{low} to {high}"
+
+
+def _dated(jobs: JobTable, off: pl.Series) -> str:
+    """Where they are the first jobs or the last of the log: from then on the unit is another."""
+    if "submit_s" not in jobs.columns or int(off.sum()) < FEWEST:
+        return ""
+    when = jobs.frame["submit_s"]
+    first, last, others = when.filter(off).min(), when.filter(off).max(), when.filter(~off)
+    day = {"until": last, "since": first}["until" if (others > last).all() else "since"]
+    if not ((others > last).all() or (others < first).all()) or day is None:
+        return ""
+    kind = "until" if day == last else "since"
+    date = datetime.fromtimestamp(float(day), UTC).date()  # type: ignore[arg-type]
+    return f"; they are all jobs {kind} {date} (UTC): was the unit another?"
+
+
+def _nodes(jobs: JobTable) -> str:
+    """The column of nodes that has any; what was allocated before what was asked for."""
+    there = (n for n in ("nodes_alloc", "nodes") if _numbers(jobs, n))
+    return next((n for n in there if jobs.frame[n].null_count() < len(jobs)), "")
 
 
 def _numbers(jobs: JobTable, name: str) -> bool:

@@ -14,7 +14,6 @@ PER_NODE = re.compile(r"ppn|(cores?|cpus?|proc(essor)?s|ranks|tasks)_?per_?(node
 """How many processors of each node a job asked for."""
 READINGS = {"begin": "end", "start": "end", "before": "after", "initial": "final"}
 """Words of a meter's readings: energies that are none of a run."""
-STEP = r"^(\d+(?:_\d+)?)\.(?:batch|extern|interactive|\d+)$"
 MEASURED = ("runtime_s", "power_w", "energy_j")
 APART, SAME = 1.2, 0.05
 """A run time that differs by this factor from start to end, in the median row, is another time;
@@ -142,22 +141,6 @@ def cores_of_nodes(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
     return table.with_columns(cores=cores), [Note(f"cores is nodes times {each[0]}")]
 
 
-def without_steps(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
-    """The table without Slurm's steps, ``38113.batch``, of jobs that stand in it themselves.
-
-    >>> jobs = pl.DataFrame({ROW: [0, 1, 2], "job_id": ["7", "7.batch", "7.0"]})
-    >>> without_steps(jobs)[0]["job_id"].to_list()
-    ['7']
-    """
-    if "job_id" not in table.columns or table["job_id"].dtype != pl.String:
-        return table, []
-    job = pl.col("job_id").str.strip_chars().str.extract(STEP)
-    step = job.is_in(table["job_id"].str.strip_chars().implode()).fill_null(value=False)
-    gone = table.filter(step)[ROW].to_list()
-    said = "a step of a job that has a row of its own: no job"
-    return table.filter(~step), [note_rows(said, gone, dropped=True)] if gone else []
-
-
 def known_amounts(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
     """No run takes no power, energy or memory: a zero there is a reading that failed, not known.
 
@@ -175,14 +158,3 @@ def known_amounts(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
             notes.append(note_rows(f"{name} is 0, which no run takes: not known", rows))
             table = table.with_columns(pl.when(~failed.fill_null(value=False)).then(pl.col(name)))
     return table, notes
-
-
-def listed_twice(table: pl.DataFrame) -> list[Note]:
-    """A note where rows equal an earlier one in every column, measured ones among them."""
-    measured = [c for c in MEASURED if c in table.columns]
-    if not measured:
-        return []
-    first = pl.struct(pl.all().exclude(ROW)).is_first_distinct()
-    again = table.filter(~first & pl.any_horizontal(pl.col(measured).is_not_null()))
-    said = "equal to an earlier row in every column: counted as another run"
-    return [note_rows(said, again[ROW].to_list())] if again.height else []

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from rheostat.core.jobs import Moment, Note
+from rheostat.core.jobs import Column, Moment, Note
 from rheostat.core.vocabulary import VOCABULARY
 from rheostat.measurement.counters.rates import COUNTERS
 from rheostat.measurement.dates import iso_seconds
@@ -78,6 +78,11 @@ TIMED = (
 )  # fmt: skip
 """Names that need a unit of time behind them: ``total(s)``, ``limit_h``, ``requested_hours``."""
 FREQUENCY = re.compile("freq|clock")
+NET = re.compile(
+    r"(^|_)(net|dynamic|(above|over|minus|less|without|no|excl(uding)?)_idle|"
+    r"idle_(subtracted|removed|corrected|free))(_|$)"
+)
+"""Words of power or energy from which the power at idle was taken off."""
 CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 NAMED = {**{n: c for n, c in COUNTERS.items() if n != "run_id"}, **VOCABULARY}
 """Columns taken under the name they have; a ``run_id`` is one only where intervals are rows."""
@@ -142,6 +147,28 @@ def guess_name(source: str) -> str | None:
             if re.fullmatch(pattern, words) and (not suffix or ours.endswith(suffix)):
                 return ours
     return None
+
+
+def without_idle(columns: Sequence[Column]) -> list[Note]:
+    """A note on power and energy of which the file's heading says that idle power is not in it.
+
+    >>> from rheostat.core.jobs import Moment
+    >>> without_idle([Column("power_w", "W", Moment.END, "from net_power_w")])[0].message[:40]
+    'power_w (net_power_w) is without the pow'
+    """
+    net = [c for c in columns if c.name in ("power_w", "energy_j") and NET.search(_words(c))]
+    return [
+        Note(
+            f"{c.name} ({c.meaning.removeprefix('from ')}) is without the power at idle, which a "
+            "node draws for as long as it runs: slower settings look thriftier than they are; add "
+            "the idle power to it where it is known"
+        )
+        for c in net
+    ]
+
+
+def _words(column: Column) -> str:
+    return re.sub(r"[\W_]+", "_", column.meaning.lower())
 
 
 def device_caps(columns: Sequence[str]) -> dict[str, str]:

@@ -29,11 +29,9 @@ from rheostat.measurement.runs.derived import (
     cores_of_nodes,
     energy_between,
     known_amounts,
-    listed_twice,
     per_part,
     runtime_between,
     runtime_by_clock,
-    without_steps,
 )
 from rheostat.measurement.runs.ends import state_by_words, with_ends, words_for_amounts
 from rheostat.measurement.runs.energy_balance import energy_balance
@@ -49,8 +47,10 @@ from rheostat.measurement.runs.guess import (
     not_as_named,
     unclear_units,
     whole_quantity,
+    without_idle,
 )
 from rheostat.measurement.runs.header_units import split_unit
+from rheostat.measurement.runs.job_rows import one_row_a_job
 from rheostat.measurement.runs.local_clock import INSTANTS, instants, read_dates
 from rheostat.measurement.runs.mapping import ColumnSource, Mapped, load_mapping, spelled
 from rheostat.measurement.runs.published_tables import PRESETS, TRAINING
@@ -144,6 +144,7 @@ def read_runs(
     table = frame.select(ROW, **taken, **rest)
     table = _as_numbers(path, table)
     words += _not_understood(path, frame, {**taken, **rest}, table)
+    words += without_idle([*described, *guessed])
     amounts = [e.meta.root_names()[0] for q, e in {**taken, **rest}.items() if q in QUANTITIES]
     table = words_for_amounts(table, frame.select(list(dict.fromkeys(amounts))))
     table, back = instants(table, frame, {**taken, **rest}, zone)
@@ -156,7 +157,8 @@ def read_runs(
     described += [VOCABULARY["power_w"]] if summed else []
     table, sized = cores_of_nodes(table) if "submit_s" in table.columns else (table, [])
     described += [VOCABULARY["cores"]] if sized else []
-    table, steps = without_steps(table)
+    table, together, counted = one_row_a_job(table)
+    described += counted
     table, zeros = known_amounts(table)
     table, unfinished = with_ends(table)
     table, unbalanced = energy_balance(table)
@@ -165,15 +167,10 @@ def read_runs(
             "map them: --column runtime_s=THEIRS (a rate: runtime_s=1/THEIRS; a sum: "
             "energy_j=A+B), columns={'runtime_s': 'THEIRS'} in Python"
         )
-        raise DataError(
-            str(path),
-            ["found no runtime, power or energy among the columns", _present(frame), hint],
-        )
-    words += [
-        *(*dated, *back, *derived, *read, *timed, *summed, *sized, *steps, *zeros, *unfinished),
-        *unbalanced,
-        *listed_twice(table),
-    ]
+        lacking = "found no runtime, power or energy among the columns"
+        raise DataError(str(path), [lacking, _present(frame), hint])
+    words += [*dated, *back, *derived, *read, *timed, *summed, *sized, *together, *zeros]
+    words += [*unfinished, *unbalanced]
     return as_jobs(table, [*described, *guessed], [*notes, *said, *words])
 
 

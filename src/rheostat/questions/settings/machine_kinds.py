@@ -155,7 +155,7 @@ def apart(
     None where runs of one value link all settings, or the column is a name of each run.
 
     >>> from rheostat import table
-    >>> ran = {"compiler": ["gcc", "gcc", "icx", "icx", "icx"], "host": ["a1", "a2", *["b1"] * 3]}
+    >>> ran = {"compiler": ["gcc"] * 3 + ["icx"] * 3, "host": ["a1", "a2", "a1", *["b1"] * 3]}
     >>> apart(table(ran), "host", ["compiler"])
     (('b1',), ('icx',))
     """

@@ -8,12 +8,13 @@ from shlex import quote
 
 import polars as pl
 
-from rheostat.core.jobs import JobTable, Moment
+from rheostat.core.jobs import JobTable, Moment, Note
 from rheostat.core.space import Space
 from rheostat.errors import QuestionError
 from rheostat.questions import listener
 from rheostat.questions.settings.machine_kinds import MachineKinds, apart, few, machine_kinds
 from rheostat.questions.settings.problem_size import grown
+from rheostat.questions.settings.unlike_work import unlike_work
 from rheostat.recipes import nodecount
 
 NAMED = 3
@@ -86,6 +87,7 @@ def tell_unlike(runs: JobTable, space: Space) -> None:
     if larger := grown(runs, space.names):
         said = f"{', '.join(larger)} differs between the settings: if that is the size of the work"
         listener.note(f"{said}, they are not of one problem and cannot be compared: --where")
+    listener.notes(Note(said) for said in unlike_work(runs, space.names))
     knobs = " and ".join(space.names)
     for column in mixed:
         if (alone := apart(runs, column, space.names)) is not None:

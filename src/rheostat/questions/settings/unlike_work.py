@@ -1,0 +1,55 @@
+"""Whether a run time is the time of the same work at every setting.
+
+A benchmark that lasts a minute whatever is turned did more work where it was faster, and a training
+step of a larger batch does more than one of a smaller.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+import polars as pl
+
+from rheostat.core.jobs import JobTable
+from rheostat.measurement.serving.energy_names import plain
+
+FEWEST = 3
+"""Settings that last equally long by no chance."""
+EQUAL = 0.01
+"""A share of the run time."""
+STEP = re.compile(r"(^|_)(steps?|iter|iterations?|batch|minibatch|forward|backward)(_|$)")
+"""Headings of times that are of a step."""
+BATCH = re.compile(r"(^|_)(batch|batches|batchsize|bs|minibatch|microbatch)(_|$)")
+"""Knobs that say how much a step does."""
+
+
+def unlike_work(runs: JobTable, knobs: Sequence[str]) -> Iterator[str]:
+    """What makes settings of ``knobs`` do other work than each other; nothing where they do not.
+
+    >>> from rheostat import table
+    >>> lasts = {"threads": [1, 2, 4], "runtime_s": [60.0, 60.1, 60.0], "energy_j": [6e3, 7e3, 9e3]}
+    >>> [said.partition(":")[0] for said in unlike_work(table(lasts), ["threads"])]
+    ['every setting ran for 60 s']
+    """
+    if not {"runtime_s", *knobs} <= set(runs.columns):
+        return
+    known = runs.frame.filter(pl.col("runtime_s") > 0).drop_nulls(knobs)
+    took, settings = known["runtime_s"], known.select(knobs).unique().height
+    middle = took.median()
+    if settings >= FEWEST and isinstance(middle, float):
+        spread = float(took.max()) - float(took.min())  # type: ignore[arg-type]
+        if spread <= EQUAL * middle:
+            yield (
+                f"every setting ran for {middle:.3g} s: if that is a fixed time, settings "
+                "did not do the same work, and least energy is least work: where a column counts "
+                "the work, --column runtime_s=1/THAT with watts compares times of a piece of it"
+            )
+    heading = plain(runs.schema["runtime_s"].meaning.removeprefix("from "))
+    sizes = [k for k in knobs if BATCH.search(plain(k)) and known[k].n_unique() > 1]
+    if sizes and STEP.search(heading):
+        yield (
+            f"runtime_s is of a step ({heading}), and one of a larger {sizes[0]} does more work: "
+            f"settings of unlike {sizes[0]} do not compare, --where {sizes[0]}=... keeps one; "
+            "where a column has samples per second, --column runtime_s=1/THAT compares them"
+        )

@@ -1,0 +1,89 @@
+"""One row a job: hosts of a job, rows of two exports, and energies that no node can have drawn."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from rheostat import read
+
+
+def written(folder, rows):
+    path = folder / "log.csv"
+    pl.DataFrame(rows).write_csv(path)
+    return path
+
+
+@pytest.fixture
+def by_host():
+    """Three jobs on 2, 1 and 3 hosts, a row for each."""
+    jobs, hosts = [11, 11, 12, 13, 13, 13], ["n1", "n2", "n1", "n1", "n2", "n3"]
+    start = [0, 0, 4000, 8000, 8000, 8000]
+    return {
+        "job_id": jobs,
+        "hostname": hosts,
+        "user": ["ann", "ann", "bo", "ann", "ann", "ann"],
+        "start": start,
+        "end": [s + 1800 for s in start],
+        "avg_power_w": [200.0, 300.0, 250.0, 210.0, 220.0, 230.0],
+        "energy_j": [360e3, 540e3, 450e3, 378e3, 396e3, 414e3],
+    }
+
+
+def test_hosts_of_a_job_are_one_job_whose_joules_are_theirs_together(tmp_path, by_host):
+    jobs = read(written(tmp_path, by_host))
+    assert jobs.frame["nodes"].to_list() == [2, 1, 3]
+    assert jobs.frame["energy_j"].to_list() == [900e3, 450e3, 1188e3]
+    assert jobs.frame["power_w"].to_list() == [500.0, 250.0, 660.0]
+    assert sum(n.count for n in jobs.notes if "another host" in n.message and n.dropped) == 3
+
+
+def test_what_each_host_repeats_of_the_whole_job_is_not_added(tmp_path, by_host):
+    whole = {**by_host, "energy_j": [900e3] * 2 + [450e3] + [1188e3] * 3}
+    jobs = read(written(tmp_path, {k: v for k, v in whole.items() if k != "avg_power_w"}))
+    assert jobs.frame["energy_j"].to_list() == [900e3, 450e3, 1188e3]
+
+
+def test_a_job_that_two_exports_hold_counts_once_and_tasks_of_one_number_stay(tmp_path, by_host):
+    one = {k: [v[0], *v[2:4]] for k, v in by_host.items() if k != "hostname"}
+    twice = {k: [*v, v[-1]] for k, v in one.items()}
+    assert len(read(written(tmp_path, twice))) == 3
+    tasks = {**twice, "job_id": [11, 11, 13, 13]}
+    jobs = read(written(tmp_path, tasks))
+    assert len(jobs) == 4
+    assert any("another run" in n.message for n in jobs.notes)
+
+
+def test_joules_that_no_node_draws_are_left_out_and_named(tmp_path):
+    energy = [300.0 * 900 * (1 + n % 3) for n in range(12)]
+    energy[4] = 4.29e9
+    log = {
+        "job_id": list(range(12)),
+        "nodes": [1] * 12,
+        "submit_time": [f"2026-10-{n + 1:02d}T00:00:00" for n in range(12)],
+        "runtime_s": [900.0] * 12,
+        "energy_j": energy,
+    }
+    jobs = read(written(tmp_path, log))
+    assert jobs.frame["energy_j"].null_count() == 1
+    assert next(n.rows for n in jobs.notes if "left out" in n.message) == (4,)
+
+
+def test_joules_of_another_unit_until_a_date_name_the_date(tmp_path):
+    log = {
+        "job_id": list(range(30)),
+        "nodes": [1] * 30,
+        "submit_time": [f"2026-10-{n + 1:02d}T00:00:00" for n in range(30)],
+        "runtime_s": [3600.0] * 30,
+        "energy_j": [300.0 * 3600 / (1000 if n < 12 else 1) for n in range(30)],
+    }
+    jobs = read(written(tmp_path, log))
+    assert jobs.frame["energy_j"].null_count() == 12
+    assert any("until 2026-10-12" in n.message for n in jobs.notes)
+
+
+def test_power_without_the_idle_power_is_said_to_be(tmp_path):
+    runs = {"threads": [1, 2, 4], "time_s": [90.0, 50.0, 30.0], "net_power_w": [50.0, 80.0, 120.0]}
+    assert any("at idle" in n.message for n in read(written(tmp_path, runs)).notes)
+    gross = {**{k: runs[k] for k in ("threads", "time_s")}, "power_w": runs["net_power_w"]}
+    assert not any("at idle" in n.message for n in read(written(tmp_path, gross)).notes)
