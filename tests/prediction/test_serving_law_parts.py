@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 
 from rheostat import table
-from rheostat.errors import NotFitted
+from rheostat.core.jobs import Column, Moment
+from rheostat.errors import LeakError, NotFitted
 from rheostat.prediction.accelerators import ACCELERATORS
 from rheostat.prediction.serving_law import ServingLaw, equation, predictor
 from rheostat.prediction.serving_law.closed_form import ClosedForm
@@ -17,9 +18,10 @@ from rheostat.prediction.serving_law.configurations import Configurations
 from rheostat.prediction.serving_law.kernel_medians import medians
 from rheostat.prediction.serving_law.law import MEDIAN, NAMES, RATES, in_units, jacobian, step
 from rheostat.prediction.serving_law.measured_range import outside
+from rheostat.prediction.serving_law.measured_rows import measured_rows
 from rheostat.prediction.serving_law.products import ProductLaw, variables_of
 from rheostat.prediction.serving_law.sensitivity import Sensitivity, sensitivity
-from rheostat.prediction.serving_law.sharing import levels
+from rheostat.prediction.serving_law.sharing import PARAMETERS, levels
 from rheostat.prediction.serving_law.unlike_repeats import unlike_repeats
 
 ONE = {"app": "m", "workload": "chat", "params": 4e10, "active_params": 5e9, "gpu_model": "H100",
@@ -255,6 +257,21 @@ def test_answers_do_not_depend_on_the_blocks_that_they_are_worked_out_in(monkeyp
     assert whole.shape == (5, 8)
 
 
+def test_what_is_asked_for_has_to_be_known_before_a_run():
+    late = MIXED.with_columns([Column("gpus", "", Moment.END, "measured")], gpus=[4] * 8)
+    with pytest.raises(LeakError, match="gpus"):
+        ServingLaw().fit(late)
+
+
+def test_without_a_run_the_parameters_are_those_of_the_prior_and_runs_narrow_them():
+    none, some = (ServingLaw().fit(rows) for rows in (MIXED.rows([]), MIXED))
+    assert measured_rows(MIXED.rows([]))[1].shape == (0, 3)
+    prior = none.common_covariance()
+    every = {name: spreads["every"] ** 2 for name, spreads in PARAMETERS.items()}
+    assert prior == pytest.approx(np.diag([every[name] for name in NAMES]))
+    assert (np.diag(some.common_covariance()) < np.diag(prior)).all()
+
+
 @pytest.mark.parametrize("law", [ServingLaw(), ClosedForm(), ProductLaw()])
 def test_who_was_not_fitted_does_not_answer(law):
     with pytest.raises(NotFitted):
@@ -298,7 +315,8 @@ def test_a_weight_has_the_bits_of_its_format_and_its_part_of_the_scale_of_a_bloc
             "int8": 8, "fp4": 4, "int4": 4, "mxfp4": 4 + 8 / 32, "nvfp4": 4 + 8 / 16,
             "w8a8": 8, "w8a16": 8, "nf4": 4, "fp32": 32, "none": 16,
             "awq": 4 + 32 / 128, "gptq": 4 + 32 / 128, "w4a16": 4 + 32 / 128,
-            "q8_0": 8 + 16 / 32}  # fmt: skip
+            "q8_0": 8 + 16 / 32, "Q6_K": 6.56, "q5_k_m": 5.68, "q4_0": 4.8, "q3_k_s": 3.92,
+            "iq2_xs": 3.2}  # fmt: skip
     read = configurations(weight_precision=[*bits, None]).weight_b
     assert read.tolist() == [*(b / 8 for b in bits.values()), 2.0]
 

@@ -52,6 +52,8 @@ def test_what_is_not_fitted_or_not_positive_is_refused():
     with pytest.raises(NotFitted):
         ProductLaw().predict(made())
     with pytest.raises(NotFitted):
+        ProductLaw().as_text()
+    with pytest.raises(NotFitted):
         OperonLaw().predict(made())
     none = with_energy(made(), np.full(60, np.nan))
     with pytest.raises(DataError):

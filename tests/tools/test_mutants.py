@@ -111,9 +111,9 @@ def test_a_package_offers_many_changes(package) -> None:
     ("prediction/answer_length/score_stack", ["score_stack.py"]),
     ("decision/trials/trial", ["trial.py", "trial_size.py"]),
     ("prediction/effects", ["believed.py", "by_request.py", "doubts.py", "effect_coding.py",
-                            "effect_prior.py", "hierarchy.py", "identification.py", "job_noise.py",
-                            "levels.py", "neighbours.py", "plausible.py", "predictor.py",
-                            "problem_levels.py", "shapes.py",
+                            "effect_prior.py", "eras.py", "hierarchy.py", "identification.py",
+                            "job_noise.py", "levels.py", "neighbours.py", "places.py",
+                            "plausible.py", "predictor.py", "problem_levels.py", "shapes.py",
                             "weighed_rows.py"]),
 ])  # fmt: skip
 def test_a_part_of_a_package_is_a_folder_or_files_of_that_name(part, files) -> None:
