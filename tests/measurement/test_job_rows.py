@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from rheostat import read
+from rheostat import front, read
 
 
 def written(folder, rows):
@@ -87,3 +87,32 @@ def test_power_without_the_idle_power_is_said_to_be(tmp_path):
     assert any("at idle" in n.message for n in read(written(tmp_path, runs)).notes)
     gross = {**{k: runs[k] for k in ("threads", "time_s")}, "power_w": runs["net_power_w"]}
     assert not any("at idle" in n.message for n in read(written(tmp_path, gross)).notes)
+
+
+def test_joules_of_each_host_are_times_the_hosts(tmp_path):
+    rows = {
+        "hosts": [1, 2],
+        "elapsed": ["0:40:00.00", "0:21:12.00"],
+        "energy_per_host_J": [9e5, 5e5],
+    }
+    assert read(written(tmp_path, rows)).frame["energy_j"].to_list() == [9e5, 1e6]
+
+
+def test_the_clock_of_usr_bin_time_is_the_run_time_and_not_the_time_of_a_user(tmp_path):
+    heading = "Elapsed (wall clock) time (h:mm:ss or m:ss)"
+    rows = {
+        "Threads": [1, 2],
+        "User time (seconds)": [306.0, 310.0],
+        heading: ["4:58.51", "2:40.00"],
+    }
+    assert read(written(tmp_path, rows)).frame["runtime_s"].to_list() == [298.51, 160.0]
+
+
+def test_hyperfines_mean_is_the_run_time_whatever_its_parameters_are_asked_as(tmp_path):
+    spread = {c: [0.1, 0.1] for c in ("stddev", "median", "user", "system", "min", "max")}
+    rows = {"command": ["./a 1", "./a 2"], "mean": [5.5, 3.1], **spread, "parameter_n": [1, 2]}
+    path = written(tmp_path, rows)
+    assert read(path).frame["runtime_s"].to_list() == [5.5, 3.1]
+    for knob in ("n", "parameter_n"):
+        answer = front(path, knobs=f"{knob}=1,2", objectives="runtime_s")
+        assert answer.choice.setting[knob] == 2

@@ -12,6 +12,7 @@ from rheostat.measurement.runs.guess import guess_name
 
 PER_NODE = re.compile(r"ppn|(cores?|cpus?|proc(essor)?s|ranks|tasks)_?per_?(node|host)")
 """How many processors of each node a job asked for."""
+ENERGY_PER_NODE = re.compile(r"(energy|joules)_per_(node|host|server)(_j)?", re.IGNORECASE)
 READINGS = {"begin": "end", "start": "end", "before": "after", "initial": "final"}
 """Words of a meter's readings: energies that are none of a run."""
 MEASURED = ("runtime_s", "power_w", "energy_j")
@@ -100,24 +101,28 @@ def runtime_by_clock(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
 
 
 def per_part(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
-    """The table with ``power_w`` where it has the power of one node alone: that times its nodes.
+    """The table with ``power_w`` or ``energy_j`` where it has that of one node: times its nodes.
 
     >>> runs = pl.DataFrame({"nodes": [1, 4], "power_per_node_w": [300.0, 310.0]})
     >>> with_power, notes = per_part(runs)
     >>> with_power["power_w"].to_list(), notes[0].message
     ([300.0, 1240.0], 'power_w is power_per_node_w times nodes')
+    >>> per_part(pl.DataFrame({"hosts": [2], "energy_per_host_J": [5.0]}))[0]["energy_j"].to_list()
+    [10.0]
     """
     there = set(table.columns)
-    if "power_per_node_w" not in there or {"power_w", "energy_j"} & there:
+    each = {c: "energy_j" for c in table.columns if ENERGY_PER_NODE.fullmatch(c)}
+    each |= {"power_per_node_w": "power_w"} if "power_per_node_w" in there else {}
+    if not each or {"power_w", "energy_j"} & there:
         return table, []
     kinds = ("nodes_alloc", "nodes")
     counts = [c for kind in kinds for c in table.columns if guess_name(c) == kind]
     if not counts:
-        said = "power_w is power_per_node_w: nothing tells the nodes, so of one"
-        return table.with_columns(power_w="power_per_node_w"), [Note(said)]
-    said = f"power_w is power_per_node_w times {' or '.join(counts)}"
-    total = pl.col("power_per_node_w") * pl.coalesce(counts)
-    return table.with_columns(power_w=total), [Note(said)]
+        said = [Note(f"{q} is {c}: nothing tells the nodes, so of one") for c, q in each.items()]
+        return table.with_columns(**{q: pl.col(c) for c, q in each.items()}), said
+    said = [Note(f"{q} is {c} times {' or '.join(counts)}") for c, q in each.items()]
+    total = {q: pl.col(c) * pl.coalesce(counts) for c, q in each.items()}
+    return table.with_columns(**total), said
 
 
 def cores_of_nodes(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:

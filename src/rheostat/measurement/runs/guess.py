@@ -25,7 +25,7 @@ _MEAN = r"(_(mean|avg|average))?"
 # our name: patterns of theirs without the unit suffix, best first
 NAMES: tuple[tuple[str, str], ...] = (
     ("runtime_s", r"((ru_)?wall(_?time|_?clock(_time)?)?|run_?time|elapsed(_?time|_?raw)?|duration"
-                  r"|walltime_sec|(resources_used_)?walltime(_used)?|used_(wall_?)?time)"
+                  r"|elapsed_wall_clock_time|walltime_sec|(resources_used_)?walltime(_used)?|used_(wall_?)?time)"
                   rf"{_MEAN}"),
     ("runtime_s", r"(exec(ution)?_?|total_?|solve_?|real_?|train(ing)?_?)?time" rf"{_MEAN}|makespan"
                   r"|time_(per_epoch|to_solution)|sec(ond)?s"),
@@ -35,7 +35,8 @@ NAMES: tuple[tuple[str, str], ...] = (
     ("energy_j", r"(total_|consumed_?|average_|avg_|mean_)?energy"
                  r"(_total|_used|_consumed|_consumption|_to_solution|_?raw)?"
                  rf"{_MEAN}|joules|ets"),
-    ("power_per_node_w", r"(average_|avg_|mean_)?(node_power|power_per_node)(_mean|_avg)?"),
+    ("power_per_node_w",
+     r"(average_|avg_|mean_)?(node_power|power_per_(node|host|server))(_mean|_avg)?"),
     ("nodes_alloc", r"(num_)?nodes?_(alloc|allocated|used)|alloc_?nodes"),
     ("gpus_alloc", r"(num_)?gpus?_(alloc|allocated|used)|alloc_?gpus"),
     ("cores_alloc", r"(num_)?(cores?|cpus?)_(alloc|allocated|used)|alloc_?cpus"),

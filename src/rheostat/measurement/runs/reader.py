@@ -154,7 +154,7 @@ def read_runs(
     table, read = energy_between(table)
     described += [VOCABULARY["energy_j"]] if read else []
     table, summed = per_part(table)
-    described += [VOCABULARY["power_w"]] if summed else []
+    described += [VOCABULARY[note.message.split()[0]] for note in summed]
     table, sized = cores_of_nodes(table) if "submit_s" in table.columns else (table, [])
     described += [VOCABULARY["cores"]] if sized else []
     table, together, counted = one_row_a_job(table)

@@ -23,6 +23,9 @@ PERF_ENERGY = re.compile(r"power/energy-(pkg|ram|cores|gpu|psys)/(?::?\w+)?")
 PARAMETER = re.compile(r"%([\w.]+)=(\S+)")
 Changed = tuple[pl.DataFrame, list[Note]]
 
+PARAMETERS = "parameter_"
+"""Before the names of hyperfine's parameters; a knob may be asked for with it or without."""
+
 
 def with_units(frame: pl.DataFrame, asked: Collection[str] = ()) -> Changed:
     """The table with units in the names of its columns, where a known tool wrote it.
@@ -37,7 +40,10 @@ def with_units(frame: pl.DataFrame, asked: Collection[str] = ()) -> Changed:
     'duration is taken as it stands, and so are the units of all other columns'
     """
     named, notes = _of_tool(frame)
-    if lost := sorted(set(asked) & set(frame.columns) - set(named.columns)):
+    lost = sorted(set(asked) & set(frame.columns) - set(named.columns))
+    if lost and all(c.startswith(PARAMETERS) for c in lost):
+        return named.rename({c.removeprefix(PARAMETERS): c for c in lost}), notes
+    if lost:
         said = f"{', '.join(lost)} is taken as it stands, and so are the units of all other columns"
         return frame, [Note(said)]
     return named, notes
@@ -111,7 +117,8 @@ def _shell(frame: pl.DataFrame) -> Changed:
 
 def _hyperfine(frame: pl.DataFrame) -> Changed:
     """Means of runs, which hyperfine exports in seconds, and its parameters under their names."""
-    parameters = {c: c.removeprefix("parameter_") for c in frame.columns}
+    parameters = {c: c.removeprefix(PARAMETERS) for c in frame.columns}
+    frame = frame.drop("user", "system")  # CPU seconds, and no names
     named = _renamed(frame, {**parameters, "mean": "time [s]"})
     return named, [Note("columns mapped as those of hyperfine: the mean time in s")]
 
