@@ -31,6 +31,12 @@ from rheostat.measurement.runs.header_units import either_prefix, split_unit
 SPELLED = re.compile(
     r"\s*(?P<over>1\s*/)?\s*(?P<rest>.+?)\s*(\*\s*(?P<scale>\d+\.?\d*(e[-+]?\d+)?)\s*)?"
 )
+RATE = re.compile(
+    r"(_|\b)per_?(s|sec(ond)?s?|min(ute)?s?|h|hours?)\b|/ ?(s|sec|min|h)\b|throughput"
+    r"|flops?\b|flop/s|(\b|_)(fps|ips|tps|qps|rps|iops|mlups)\b",
+    re.IGNORECASE,
+)
+"""Headings of what is done in a time: where it is larger, less time was taken."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +65,8 @@ class ColumnSource:
         names = (names,) if isinstance(names, str) else tuple(names or ())
         if not names or not all(isinstance(n, str) for n in names):
             raise DataError("mapping", [f"{ours}: expected a column name, got {theirs!r}"])
+        if scale is None and not inverse:
+            _refuse_rate(ours, names)
         return cls(names, _scale(ours, names) if scale is None else float(scale), inverse)
 
 
@@ -128,6 +136,22 @@ def _spelled(theirs: Any, headings: Collection[str]) -> Any:
         return theirs
     how = {"from": names, "inverse": bool(of["over"])}
     return how | ({"scale": float(scale)} if scale else {})
+
+
+def _refuse_rate(ours: str, theirs: tuple[str, ...]) -> None:
+    """Refuse a rate as a run time, which would turn every answer round.
+
+    >>> _refuse_rate("runtime_s", ("samples_per_s",))
+    Traceback (most recent call last):
+    rheostat.errors.DataError: mapping: runtime_s: expected a time, got samples_per_s, a rate: \
+--column runtime_s=1/samples_per_s; if the name is wrong, --column 'runtime_s=samples_per_s*1'
+    """
+    rate = next((t for t in theirs if ours == "runtime_s" and RATE.search(t)), None)
+    if rate is not None:
+        asked = quote(f"{ours}=1/{rate}")
+        said = f"{ours}: expected a time, got {rate}, a rate: --column {asked}"
+        other = quote(f"{ours}={rate}*1")
+        raise DataError("mapping", [f"{said}; if the name is wrong, --column {other}"])
 
 
 def _at_submit(names: Sequence[str]) -> dict[str, Moment]:
