@@ -116,3 +116,16 @@ def test_hyperfines_mean_is_the_run_time_whatever_its_parameters_are_asked_as(tm
     for knob in ("n", "parameter_n"):
         answer = front(path, knobs=f"{knob}=1,2", objectives="runtime_s")
         assert answer.choice.setting[knob] == 2
+
+
+def test_which_gpu_ran_is_no_number_of_gpus(tmp_path):
+    rows = {"gpu": [0, 1, 0, 1], "gpus": [4] * 4, "runtime_s": [9.0, 9.1, 5.0, 5.1]}
+    both = read(written(tmp_path, rows)).frame
+    assert both["gpus"].to_list() == [4] * 4
+    assert both["gpu"].to_list() == [0, 1, 0, 1]
+    alone = read(written(tmp_path, {k: rows[k] for k in ("gpu", "runtime_s")}))
+    assert "gpus" not in alone.columns
+    counted = read(written(tmp_path, {**rows, "gpu": [1, 2, 4, 8]} | {"gpus": [4] * 4}))
+    assert counted.frame["gpus"].to_list() == [4] * 4
+    few = read(written(tmp_path, {"gpu": [1, 2, 4, 8], "runtime_s": rows["runtime_s"]}))
+    assert few.frame["gpus"].to_list() == [1, 2, 4, 8]

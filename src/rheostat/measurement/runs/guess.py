@@ -207,11 +207,14 @@ def interval_names(columns: Sequence[str]) -> dict[str, str]:
 def not_as_named(frame: pl.DataFrame) -> dict[str, str]:
     """Columns that mean another thing than their name says alone, and what.
 
-    ``cpu`` beside ``slots``, or with fractions, is time of processors; ``duration`` beside a run
-    time may be asked for; and of two columns of nodes the one that says so has those asked for.
+    ``cpu`` beside ``slots``, or with fractions, is time of processors; ``gpu`` beside ``gpus``, or
+    with a 0, is which one; ``duration`` beside a run time may be asked for; and of two columns of
+    nodes the one that says so has those asked for.
 
     >>> not_as_named(pl.DataFrame({"cpu": [177.63], "num_nodes": [2], "num_nodes_req": [4]}))
     {'cpu': '', 'num_nodes_req': 'nodes_requested'}
+    >>> not_as_named(pl.DataFrame({"gpu": [0, 1], "cap_w": [200, 200]}))
+    {'gpu': ''}
     """
     named: dict[str | None, list[str]] = {}
     for c in frame.columns:
@@ -227,11 +230,20 @@ def not_as_named(frame: pl.DataFrame) -> dict[str, str]:
     memory = named.get("memory_b", [])
     made |= {c: "" for c in memory if not _asked_memory(c, frame, alone=len(memory) == 1)}
     for size in ("nodes", "gpus", "cores"):
+        made |= {c: "" for c in named.get(size, []) if _is_which(c, size, frame, named[size])}
         asked = [c for c in named.get(size, []) if "req" in c.lower()]
         both = len(asked) == 1 and len(named[size]) == 2
         if both and f"{size}_requested" not in frame.columns:
             made[asked[0]] = f"{size}_requested"
     return made
+
+
+def _is_which(column: str, size: str, frame: pl.DataFrame, alike: Sequence[str]) -> bool:
+    """Whether ``gpu`` numbers the GPU that ran, and does not count them."""
+    if column.lower() != size.removesuffix("s") or column.lower() == "cpu":
+        return False
+    values = frame[column]
+    return len(alike) > 1 or (values.dtype.is_numeric() and (values == 0).any())
 
 
 def _asked_times(named: Mapping[str | None, Sequence[str]], frame: pl.DataFrame) -> list[str]:
