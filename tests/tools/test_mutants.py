@@ -210,7 +210,8 @@ from inplace import Judge
 
 names = ["test_a.py::test_odd", "test_a.py::test_double", "test_a.py::test_sign"]
 judge = Judge(folder, changes(folder / "a.py", folder), lambda change: [(names, 1.0)],
-              lambda usual_s: 20, lambda c, code, n, by: print("judged", c.ident, code, by))
+              lambda usual_s: 20,
+              lambda c, code, n, by: print("judged", c.ident, code, by, flush=True))
 print(pytest.main(["-q", "-s", "-p", "no:cacheprovider", *names], plugins=[judge]))
 """
 TESTS = """
