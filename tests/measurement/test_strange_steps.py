@@ -70,6 +70,13 @@ def loaded(bs=6):
     model(next(iter(data))[0]).mean().backward()
     optimizer.step()
 
+def truncated(bs=6):
+    model = Net()
+    nn.init.trunc_normal_(model.one.weight, std=0.02)
+    optimizer = torch.optim.Adam(model.parameters())
+    model(torch.randn(bs, 8)).mean().backward()
+    optimizer.step()
+
 def wrong(bs=6): return Net(), torch.randn(bs, 9)
 def ends(bs=6): raise SystemExit("no GPU")
 """
@@ -94,6 +101,11 @@ def test_a_script_with_options_of_its_own_takes_its_defaults_and_one_of_its_step
     (note,) = main.graph.notes
     assert "what comes behind the first step is left out" in note.message
     assert not once.graph.notes
+
+
+def test_weights_that_are_drawn_until_they_lie_within_bounds_need_no_numbers(strange):
+    """As torchvision's and timm's transformers begin."""
+    assert codes(strange("truncated")) == codes(strange("once"))
 
 
 def test_what_a_compiler_would_fuse_is_taken_as_it_is_written(strange):

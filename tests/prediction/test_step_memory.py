@@ -109,3 +109,23 @@ def test_without_named_weights_what_is_updated_tells_their_size():
 
 def test_no_operations_hold_the_libraries_alone():
     assert step_memory(graph([])).peak_b == CONTEXT_B + WORKSPACE_B
+
+
+def test_what_autocast_makes_of_16_bits_counts_half_and_weights_of_products_are_copied():
+    """A product, what follows it, and a normalisation, all read at the end."""
+    rows = [
+        ("weight", "parameter_constant", [10], "f32", 0, 1, False, []),  # 0: 40 B, cast to 20
+        ("weight", "parameter_constant", [50], "f32", 0, 1, False, []),  # 1: no product reads it
+        ("input", "parameter_constant", [5], "f32", 0, 1, False, []),  # 2
+        ("view", "data_movement", [10], "f32", 0, 1, False, [0]),  # 3: of the weight
+        ("aten.mm", "matmul", [100], "f32", 9, 1, False, [2, 3]),  # 4: 400 B, of 16 bits 200
+        ("aten.relu", "elementwise", [100], "f32", 9, 1, False, [4]),  # 5: as its operand
+        ("aten.native_layer_norm", "normalization", [100], "f32", 9, 1, False, [5, 1]),  # 6: 32
+        ("aten.add", "elementwise", [100], "f32", 9, 1, False, [5, 6]),  # 7: the widest, 32
+        ("aten.mm", "matmul", [100], "f64", 9, 1, False, [2, 3]),  # 8: not of 32 bits before
+        ("aten.cat", "data_movement", [1], "bf16", 9, 1, False, [4, 5, 6, 7, 8]),  # 9: 2 B
+    ]
+    assert step_memory(graph(rows)).activations_b == 4 * 400 + 800 + 2
+    mixed = step_memory(graph(rows), bits=16)
+    assert mixed.activations_b == 200 + 200 + 400 + 400 + 800 + 2 + 20
+    assert mixed.parameters_b == 40 + 200

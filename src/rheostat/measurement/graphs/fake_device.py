@@ -8,18 +8,24 @@ from typing import Any
 
 from rheostat.measurement.graphs.whole_layers import not_compiled
 
+TRUNCATED = "_no_grad_trunc_normal_"
+"""Of `torch.nn.init`: draws until no number lies outside, of which empty arrays have none."""
+
 
 @contextmanager
 def without_numbers(torch: Any) -> Iterator[Any]:
     """Arrays made inside are empty; what is meant for a GPU needs none."""
     mode = torch._subclasses.FakeTensorMode(allow_non_fake_inputs=True)
-    before = torch.nn.Module._apply
+    before, init = torch.nn.Module._apply, torch.nn.init
+    drawn = getattr(init, TRUNCATED, None)
     torch.nn.Module._apply = _applied
+    setattr(init, TRUNCATED, lambda tensor, *_, **__: tensor)
     try:
         with mode, _on_the_host(torch), not_compiled(torch):
             yield mode
     finally:
         torch.nn.Module._apply = before
+        setattr(init, TRUNCATED, drawn)
 
 
 def _on_the_host(torch: Any) -> Any:

@@ -116,7 +116,7 @@ def forecast_step(
     work = Work.of(graph, tf32=TF32[framework], bits=bits)
     mean, spread = law.predict(work, sheet, name)
     spread = float(np.hypot(spread, UNKNOWN_SPREAD * unknown_share(graph)))
-    memory = step_memory(graph, optimizer)
+    memory = step_memory(graph, optimizer, bits)
     parts = law.parts(work, sheet, name)
     if gpus > 1:
         if not memory.parameters_b:

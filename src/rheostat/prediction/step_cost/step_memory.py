@@ -15,6 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rheostat.core.graph import Graph
+from rheostat.prediction.step_cost.mixed_precision import cast_weights, half_width
 
 STATE = {"sgd": 0, "momentum": 1, "adam": 2, "adamw": 2}
 """Numbers that an optimiser keeps for each parameter, unless the graph has a row ``state``."""
@@ -24,6 +25,7 @@ HELD = ("state", "scratch")
 BITS = {"pred": 8, "opaque": 0, "tuple": 0, "token": 0, "bf16": 16, "c64": 64, "c128": 128}
 FREE = ("get-tuple-element", "tuple", "bitcast", "reshape", "broadcast", "iota", "constant",
         "parameter", "weight", "input")  # fmt: skip
+MIXED = 16
 CONTEXT_B, WORKSPACE_B = 0.45e9, 0.1e9
 """What the driver and its libraries hold before the first array, and scratch of their kernels."""
 
@@ -55,7 +57,7 @@ class StepMemory:
         return float(sum(vars(self).values()))
 
 
-def step_memory(graph: Graph, optimizer: str = "") -> StepMemory:
+def step_memory(graph: Graph, optimizer: str = "", bits: int = 32) -> StepMemory:
     """Memory of one step of a graph.
 
     Parameters
@@ -64,6 +66,8 @@ def step_memory(graph: Graph, optimizer: str = "") -> StepMemory:
         Operations in the order in which they run.
     optimizer : str
         Of `STATE`; "" where the graph's inputs hold what it keeps, or nothing is trained.
+    bits : int
+        16 for mixed precision: what autocast makes of 16 bits counts half.
 
     Examples
     --------
@@ -84,16 +88,18 @@ def step_memory(graph: Graph, optimizer: str = "") -> StepMemory:
     starts = np.arange(len(size))
     taken = code[reader] == "getitem"
     starts[reader[taken]] = source[taken]
-    held = _held(np.where(made & ~gradient, size, 0.0), starts, ends)
+    width = np.where(half_width(graph), 0.5, 1.0) if bits == MIXED else 1.0
+    held = _held(np.where(made & ~gradient, size * width, 0.0), starts, ends)
     held_gradients = _held(np.where(made & gradient, size, 0.0), starts, ends)
     state_b, scratch_b = _optimizer(code, size, optimizer)
     scratch = np.where(update, scratch_b, 0.0)
     at = np.argsort(-(held + held_gradients + scratch), kind="stable")[:1]  # none of no operations
     weights = float(size[code == "weight"].sum()) or float(size[update].sum())
+    cast_b = float(size[cast_weights(graph, root)].sum()) / 2 if bits == MIXED else 0.0
     data = put_in & (code != "weight")
     return StepMemory(
         weights, float(held_gradients[at].sum()), state_b + float(scratch[at].sum()),
-        float(held[at].sum()), float(size[data].sum()), CONTEXT_B + WORKSPACE_B,
+        float(held[at].sum()) + cast_b, float(size[data].sum()), CONTEXT_B + WORKSPACE_B,
     )  # fmt: skip
 
 
