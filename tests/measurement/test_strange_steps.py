@@ -6,6 +6,7 @@ import pytest
 
 from rheostat.errors import DataError
 from rheostat.measurement.graphs.step_source import open_step
+from rheostat.prediction.step_cost.sheet_forecast import forecast_step
 from rheostat.prediction.step_cost.step_memory import step_memory
 
 torch = pytest.importorskip("torch")
@@ -77,6 +78,11 @@ def truncated(bs=6):
     model(torch.randn(bs, 8)).mean().backward()
     optimizer.step()
 
+def wide(bs=2048): return nn.Linear(4096, 4096), torch.randn(bs, 4096)
+def rounded(bs=2048):
+    torch.set_float32_matmul_precision("high")
+    return wide(bs)
+
 def wrong(bs=6): return Net(), torch.randn(bs, 9)
 def ends(bs=6): raise SystemExit("no GPU")
 """
@@ -106,6 +112,18 @@ def test_a_script_with_options_of_its_own_takes_its_defaults_and_one_of_its_step
 def test_weights_that_are_drawn_until_they_lie_within_bounds_need_no_numbers(strange):
     """As torchvision's and timm's transformers begin."""
     assert codes(strange("truncated")) == codes(strange("once"))
+
+
+def test_products_that_the_code_lets_be_rounded_to_tf32_are_faster_and_nothing_stays(strange):
+    plain, rounded = strange("wide"), strange("rounded")
+    assert codes(plain) == codes(rounded)
+    assert (plain.framework, rounded.framework) == ("torch", "torch with TF32")
+    assert any("TF32" in note for note in rounded.notes)
+    assert strange("wide").framework == "torch"
+    slow, fast = (
+        forecast_step(s.graph, "A100", "sgd", framework=s.framework) for s in (plain, rounded)
+    )
+    assert fast.parts_s["products"] < slow.parts_s["products"] / 4  # 156 for 19.5 TFLOP/s
 
 
 def test_what_a_compiler_would_fuse_is_taken_as_it_is_written(strange):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from rheostat.measurement.graphs.whole_layers import not_compiled
 
+UNSAID = "none"
 TRUNCATED = "_no_grad_trunc_normal_"
 """Of `torch.nn.init`: draws until no number lies outside, of which empty arrays have none."""
 
@@ -63,6 +65,22 @@ def autocast_seen(torch: Any) -> Iterator[list[str]]:
         yield seen
     finally:
         kind.__enter__ = before
+
+
+@contextmanager
+def products_in_tf32() -> Iterator[Callable[[], bool]]:
+    """Asks whether code inside lets PyTorch round products to TF32; behind it all is as before."""
+
+    def precision() -> str:
+        torch = sys.modules.get("torch")
+        return torch.backends.cuda.matmul.fp32_precision if torch else UNSAID
+
+    before = precision()
+    try:
+        yield lambda: precision() == "tf32"
+    finally:
+        if precision() != before:
+            sys.modules["torch"].backends.cuda.matmul.fp32_precision = before
 
 
 def emptied(torch: Any, thing: Any) -> Any:

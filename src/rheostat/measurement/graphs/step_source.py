@@ -16,10 +16,13 @@ from typing import Any
 
 from rheostat.core.graph import Graph
 from rheostat.errors import DataError, RheostatError
+from rheostat.measurement.graphs.fake_device import products_in_tf32
 from rheostat.measurement.graphs.read_graph import read_graph
 from rheostat.measurement.graphs.user_code import VALUES_NEEDED, no_options, own_line
 
 EXAMPLE = "write `def step(batch_size=32): return model, torch.randn(batch_size, 3, 224, 224)`"
+WITH_TF32 = "torch with TF32"
+ROUNDED = "its code lets products be rounded to TF32"
 AUTOCAST = "its code asks for autocast: all products are taken in 16 bits"
 BATCH_NAMES = ("batch_size", "batch", "bs")
 ATTRIBUTE = "example_input_array"
@@ -84,7 +87,11 @@ def open_step(source: str, batch: int | None = None, optimizer: str = "sgd") -> 
     file, module, name = named.groups()
     if not file and Path(f"{module}.py").exists():
         file = f"{module}.py"
-    return _of_code(_module(source, file, module), name, source, batch, optimizer)
+    with products_in_tf32() as rounded:
+        step = _of_code(_module(source, file, module), name, source, batch, optimizer)
+        if step.framework == "torch" and rounded():
+            return replace(step, framework=WITH_TF32, notes=(*step.notes, ROUNDED))
+    return step
 
 
 def _of_file(source: str, batch: int | None) -> StepSource:

@@ -26,7 +26,8 @@ EXCHANGE_SPREAD = 0.5
 """Log spread of what several devices exchange: their way to one another is not on a sheet."""
 MEMORY_LOW, MEMORY_HIGH, MEMORY_MORE_B = 0.9, 1.2, 0.5e9
 """Of the bytes that live at once: fragments, scratch, frameworks; set, not measured."""
-TF32 = {"torch": ("convolution",), "jax": ("convolution", "matmul"),
+TF32 = {"torch": ("convolution",), "torch with TF32": ("convolution", "matmul"),
+        "jax": ("convolution", "matmul"),
         "onnx": ("convolution", "matmul"), "graph": ("convolution", "matmul")}  # fmt: skip
 """What each framework rounds to TF32 unless it is told not to, on devices that can."""
 SHEET, TABLES = "from the data sheet", "this GPU was measured in public tables, this step was not"
@@ -95,7 +96,7 @@ def forecast_step(
     optimizer : str
         What keeps numbers beside the parameters, if the graph does not hold them.
     framework : str
-        torch, jax, onnx or graph: what it rounds to TF32.
+        torch, torch with TF32, jax, onnx or graph: what it rounds to TF32.
     bits : int
         16 for mixed precision.
     law : DeviceLaw, optional
