@@ -48,6 +48,9 @@ TEXT = BuildKind(
                          "-Xclang", "-disable-llvm-passes"), "-O1",
 )  # fmt: skip
 LINKED = BuildKind("reached", "clang", (), "-O1")
+UNMARKED = ("cuda", "opencl")
+"""Languages whose programs are not marked: what comes out one way in such an original is not known,
+and a line of its text is its own question."""
 SOME_THREADS = (4, 64, 7, 2, 17)
 FEW, SOME, MOST = 6, 64, 512
 """Inputs that are run with many threads; of many inputs, how many are run at first, and at all."""
@@ -83,7 +86,7 @@ def unreached(case: Case) -> list[Finding]:
 
 def _own_values(case: Case, whole: Sequence[Marked]) -> list[Narrowing]:
     """What the candidate narrows on lines that the original has not."""
-    known = {_plain(x) for x in case.original.text.splitlines()}
+    known = _lines(case.original)
     floats = SINGLE_PRECISION.search(case.original.text) or case.reference.tolerance.relative
     return [n for m in whole for n in m.values if not (n.rounds and floats)
             and _plain(case.candidate.row(*n.at[:2])) not in known]  # fmt: skip
@@ -104,7 +107,7 @@ def _too_narrow(case: Case, left: Left) -> list[Finding]:
 
 def _other_lines(case: Case, left: Left) -> list[Finding]:
     """Lines that were not reached and whose text the original has not."""
-    known = {_plain(x) for x in case.original.text.splitlines()}
+    known = _lines(case.original)
     return [Finding("output", file, line, "no input that was tried reaches this line")
             for file, line in sorted(left.lines)
             if _plain(case.candidate.row(file, line)) not in known]  # fmt: skip
@@ -119,8 +122,11 @@ def _beyond(case: Case, left: Left) -> list[Finding]:
         (Counter(c) for c in _of_original(case)[:2]) if left.comparisons else ({}, {})
     )
     others = []
+    unmarked = _lines(case.original) if case.original.language in UNMARKED else set()
     for c, missing in left.comparisons:
         row = case.candidate.row(*c.at[:2])
+        if _plain(row) in unmarked:
+            continue
         text, kind = (_plain(row), c.how, missing), (c.how, c.constant, missing)
         row = row[:MOST_ROW]
         if (TIES.search(row) or LESSER.search(row)) and not c.constant:
@@ -163,13 +169,17 @@ def _one_way(c: Comparison, missing: bool) -> Finding:
     return Finding("output", c.at[0], c.at[1], message)
 
 
+def _lines(program: Program) -> set[str]:
+    return {_plain(x) for x in program.text.splitlines()}
+
+
 def _plain(text: str) -> str:
     return re.sub(r"\s+", "", text)
 
 
 def _marked(case: Case, program: Program) -> tuple[Built, list[Marked]] | None:
     """The program built with marks; None where that cannot be done."""
-    if (program.build or program.language in ("cuda", "opencl")
+    if (program.build or program.language in UNMARKED
             or compiler_absent(program, "clang")):  # fmt: skip
         return None
     whole: list[Marked] = []
