@@ -239,3 +239,33 @@ def test_the_parameters_are_where_no_move_is_likelier(seed, noise, monkeypatch) 
     assert law.weights_ == pytest.approx(weights, rel=1e-6, abs=1e-6 * np.abs(weights).max())
     pull = np.sum((jacobian(at, law.seen_) * weights[:, None]).reshape(3, 8, -1), axis=0)
     assert law.pull_ == pytest.approx(pull, abs=1e-4 * np.abs(pull).max())
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_step_is_halved_while_that_is_likelier(seed, monkeypatch) -> None:
+    """The first step from the prior's medians, along the most likely move on the tangent there."""
+    monkeypatch.setattr(predictor, "STEPS", 1)
+    rng, clean = np.random.default_rng(seed), runs(8, seed=seed)
+    jobs = table(clean.frame.with_columns(
+        pl.col(c) * pl.Series(np.exp(rng.normal(0, 2.0, 8))) for c in TARGETS
+    ))  # fmt: skip
+    law, logs = ServingLaw().fit(jobs), measured_rows(jobs)[1].T.ravel()
+    seen, none, shared = law.seen_, np.zeros((24, len(NAMES))), levels(law.seen_, law.seen_)
+    start = np.tile(MEDIAN, (8, 1))
+    alone = prior(seen, seen, none, none, residual=True) + 0.02**2 * np.eye(24)
+    slopes = jacobian(start, seen)
+    spread = prior(seen, seen, slopes, slopes, residual=True) + 0.02**2 * np.eye(24)
+    weights = np.linalg.solve(spread, logs - np.concatenate(step(start, seen)))
+    whole = np.sum((slopes * weights[:, None]).reshape(3, 8, -1), axis=0)
+
+    def unlikely(share: float) -> float:
+        moved = np.stack([
+            sum(s**2 * shared[level] for level, s in PARAMETERS[name].items()) @ whole[:, k]
+            for k, name in enumerate(NAMES)
+        ], axis=1) * share  # fmt: skip
+        left = logs - np.concatenate(step(start + moved, seen))
+        return float(np.sum(share * whole * moved) + left @ np.linalg.solve(alone, left)) / 2
+
+    now, tried = unlikely(0.0), [unlikely(0.5**i) for i in range(10)]
+    best = next(i for i in range(10) if tried[i] < min(now, *tried[i + 1 : i + 2]))
+    assert law.pull_ == pytest.approx(0.5**best * whole, rel=1e-6)
