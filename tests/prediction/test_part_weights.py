@@ -55,7 +55,9 @@ def test_of_eleven_groups_the_law_answers_alone_with_the_usual_width() -> None:
 
 
 @pytest.mark.parametrize("prior", [LAW_FIRST, EVEN])
-@pytest.mark.parametrize("groups", [np.arange(15), np.arange(30) // 2, np.arange(24) % 13])
+@pytest.mark.parametrize(
+    "groups", [np.arange(12), np.arange(15), np.arange(30) // 2, np.arange(24) % 13]
+)
 def test_the_share_is_its_mean_under_prior_times_density(prior, groups) -> None:
     """Groups count alike; a factor of all deviations is the most likely one at each share."""
     n = len(groups)

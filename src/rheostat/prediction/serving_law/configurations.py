@@ -136,7 +136,7 @@ def _copies(frame: pl.DataFrame, gpus: Array, ep: Array) -> Array:
         return np.ones(len(frame))
     tp = frame["tp"].cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
     copies = gpus / np.where(np.isfinite(tp) & (tp > 0), tp, gpus)
-    return np.where((ep <= 1) & (copies >= 1) & (copies % 1 == 0), copies, 1.0)
+    return np.where((ep <= 1) & (copies % 1 == 0), copies, 1.0)
 
 
 def _positive(
