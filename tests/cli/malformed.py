@@ -265,6 +265,9 @@ CALLS: dict[str, tuple[str, str]] = {
     "site power --map": ("power.toml", "site power --store @store --map FILE"),
     "site install ADVICE": ("advice.csv", "site install FILE --etc @folder --dry-run"),
     "site install --etc": ("", "site install @advice.csv --dry-run --etc FILE"),
+    "site install --priority": (
+        "site.conf", "site install @advice.csv --etc @folder --dry-run --priority FILE"
+    ),
     "site install --plan": (
         "plan.json", "site install @advice.csv --etc @folder --dry-run --plan FILE"
     ),
