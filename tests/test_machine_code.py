@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 
@@ -129,6 +130,29 @@ ENTRY %main (p: f32[2]) -> f32[2] {
 """
 
 
+def _read_only(here: Path, *words: str, folder: Path | None = None) -> CompletedProcess[str]:
+    """Python where nothing but ``here`` can be written, as nobody, the package's folder as home."""
+    if shutil.which("bwrap") is None:
+        pytest.skip("bubblewrap not installed: no file system can be made read-only")
+    walls = ["bwrap", "--unshare-user", "--uid", "65534", "--gid", "65534", "--ro-bind", "/", "/"]
+    walls += ["--dev", "/dev", "--proc", "/proc", "--bind", str(here), str(here)]
+    walls += ["--chdir", str(folder or here)]
+    if subprocess.run([*walls, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("bubblewrap may not make namespaces here")
+    unset = {"NUMBA_CACHE_DIR", "XDG_CACHE_HOME"}
+    home = {k: v for k, v in os.environ.items() if k not in unset}
+    home |= {"HOME": str(ROOT), "TMPDIR": str(here)}
+    call = [*walls, sys.executable, "-B", *words]
+    return subprocess.run(call, env=home, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.slow
+def test_the_core_of_the_suite_passes_where_nothing_can_be_written(tmp_path):
+    suite = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "0", "-m", "not slow"]
+    done = _read_only(tmp_path, *suite, "tests/core", folder=ROOT)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("call", "compiles"), [
     ("llm rank r.jsonl", True), ("simulate trace.swf --policy easy", True),
@@ -139,13 +163,6 @@ def test_what_compiles_works_where_nothing_can_be_written(call, compiles, tmp_pa
     """As in a container whose file system is read-only, the home and this package with it, and
     whose user is nobody in particular.
     """
-    if shutil.which("bwrap") is None:
-        pytest.skip("bubblewrap not installed: no file system can be made read-only")
-    here = str(tmp_path)
-    walls = ["bwrap", "--unshare-user", "--uid", "65534", "--gid", "65534", "--ro-bind", "/", "/"]
-    walls += ["--dev", "/dev", "--proc", "/proc", "--bind", here, here, "--chdir", here]
-    if subprocess.run([*walls, "true"], capture_output=True, check=False).returncode:
-        pytest.skip("bubblewrap may not make namespaces here")
     rows = [
         {"prompt": f"say {i % 3} words {i}", "output_tokens": 5 + 9 * (i % 3)} for i in range(60)
     ]
@@ -154,11 +171,7 @@ def test_what_compiles_works_where_nothing_can_be_written(call, compiles, tmp_pa
     (tmp_path / "trace.swf").write_text(TEXTS["trace.swf"])
     runs = [f"a,{n},{100 / n + i},{200 * n}" for n in (1, 2, 4) for i in range(5)]
     (tmp_path / "runs.csv").write_text("\n".join(["app,nodes,runtime_s,power_w", *runs]))
-    program = [sys.executable, "-B", "-m", "rheostat", *call.split()]
-    unset = {"NUMBA_CACHE_DIR", "XDG_CACHE_HOME"}
-    home = {k: v for k, v in os.environ.items() if k not in unset}
-    home |= {"HOME": str(ROOT), "TMPDIR": here}
-    done = subprocess.run([*walls, *program], env=home, capture_output=True, text=True, check=False)
+    done = _read_only(tmp_path, "-m", "rheostat", *call.split())
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()
     assert done.stderr.count("machine code cannot be kept") == compiles
