@@ -179,6 +179,7 @@ def test_many_inputs_are_run_from_one_start(tmp_path):
              (("7", "in"), ("bad", ""), ("a b", ""), ("last", ""), ("8", ""))]  # fmt: skip
     limits = SandboxLimits(wall_s=10.0)
     outputs = Workbench(Unsafe(), tmp_path).run_each(made, every, limits)
+    assert Workbench(Unsafe(), tmp_path).run_each(made, [], limits) == []  # none was quick enough
     assert outputs == ["7 in\n", None, "a b \n", None, None]
 
 

@@ -189,6 +189,8 @@ class Workbench:
         What comes after a run that was stopped is None, too.  Those that are not begun within
         ``most_cpu_s`` are left out at the end.  Libraries ``beside`` are loaded, too.
         """
+        if not every:  # none of them was quick enough
+            return []
         names = (each_input.LIBRARY, *beside)
         for name in names:
             made = self.build(each_input.library(name), each_input.KIND)
