@@ -5,7 +5,8 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from rheostat import front, read
+from rheostat import front, read, table
+from rheostat.measurement.job_logs.energy_units import possible_energy
 
 
 def written(folder, rows):
@@ -129,3 +130,13 @@ def test_which_gpu_ran_is_no_number_of_gpus(tmp_path):
     assert counted.frame["gpus"].to_list() == [4] * 4
     few = read(written(tmp_path, {"gpu": [1, 2, 4, 8], "runtime_s": rows["runtime_s"]}))
     assert few.frame["gpus"].to_list() == [1, 2, 4, 8]
+
+
+def test_watts_go_with_impossible_joules_only_where_they_follow_from_them():
+    runs = {"nodes": [1] * 3, "runtime_s": [900.0] * 3, "energy_j": [4.29e9, 3e5, 3e5]}
+    followed = possible_energy(table({**runs, "power_w": [e / 900 for e in runs["energy_j"]]}))
+    assert followed.frame["power_w"].is_null().to_list() == [True, False, False]
+    assert "power_w" in followed.notes[0].message
+    metered = possible_energy(table({**runs, "power_w": [330.0] * 3}))
+    assert metered.frame["power_w"].to_list() == [330.0] * 3
+    assert metered.frame["energy_j"].is_null().to_list() == [True, False, False]

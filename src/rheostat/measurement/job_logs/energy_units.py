@@ -29,6 +29,8 @@ NEVER_W = 1e5
 """No node draws this; a counter that wrapped, or watts taken for kilowatts, say more."""
 UNLIKE = 30.0
 """Times less or more than the median job, where that is beyond all doubt."""
+FOLLOWS = 1e-3
+"""A share of power by which it is energy over run time."""
 LEAST_S = 600.0
 """Of shorter runs a meter may have seen nothing."""
 UNITS = {"kWh": 3.6e6, "Wh": 3600.0, "kJ": 1e3, "mJ": 1e-3, "uJ": 1e-6}
@@ -98,8 +100,12 @@ def possible_energy(jobs: JobTable) -> JobTable:
         f"energy_j of {len(rows):,} jobs is left out: {_span(drawn)} a node, which none draws"
         f"{_dated(jobs, off)}"
     )
-    lost = [q for q in ("energy_j", "power_w") if q in jobs.columns]
-    frame = jobs.frame.with_columns(pl.when(~off).then(pl.col(q)).alias(q) for q in lost)
+    frame = jobs.frame.with_columns(energy_j=pl.when(~off).then("energy_j"))
+    if "power_w" in jobs.columns:  # where it is this energy over the run time, and no reading
+        follows = (pl.col("power_w") * jobs.frame["runtime_s"] / jobs.frame["energy_j"] - 1).abs()
+        lost = off & frame.select(follows < FOLLOWS).to_series().fill_null(value=False)
+        frame = frame.with_columns(power_w=pl.when(~lost).then("power_w"))
+        said += ", and so is power_w where it follows from it" * bool(lost.any())
     return replace(jobs, frame=frame).noted(Note(said, tuple(rows), len(rows)))
 
 
@@ -112,12 +118,13 @@ def _dated(jobs: JobTable, off: pl.Series) -> str:
     """Where they are the first jobs or the last of the log: from then on the unit is another."""
     if "submit_s" not in jobs.columns or int(off.sum()) < FEWEST:
         return ""
-    when = jobs.frame["submit_s"]
-    first, last, others = when.filter(off).min(), when.filter(off).max(), when.filter(~off)
-    day = {"until": last, "since": first}["until" if (others > last).all() else "since"]
-    if not ((others > last).all() or (others < first).all()) or day is None:
+    bad, good = (jobs.frame["submit_s"].filter(rows) for rows in (off, ~off))
+    if (good > bad.max()).all():
+        kind, day = "until", bad.max()
+    elif (good < bad.min()).all():
+        kind, day = "since", bad.min()
+    else:
         return ""
-    kind = "until" if day == last else "since"
     date = datetime.fromtimestamp(float(day), UTC).date()  # type: ignore[arg-type]
     return f"; they are all jobs {kind} {date} (UTC): was the unit another?"
 

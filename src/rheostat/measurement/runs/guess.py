@@ -7,7 +7,7 @@ guess is a guess: every one is noted by the reader, and a mapping overrides it.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -15,9 +15,7 @@ import polars as pl
 from rheostat.core.jobs import Column, Moment, Note
 from rheostat.core.vocabulary import VOCABULARY
 from rheostat.measurement.counters.rates import COUNTERS
-from rheostat.measurement.dates import iso_seconds
 from rheostat.measurement.runs import languages
-from rheostat.measurement.runs.cell_units import seconds_of_cell
 from rheostat.measurement.runs.header_units import either_prefix, split_unit
 
 _ASKED = r"req(uest(ed)?)?_?"
@@ -204,94 +202,7 @@ def interval_names(columns: Sequence[str]) -> dict[str, str]:
     return {"run_id": "run_id"} if {"run_id", "span_s"} <= set(columns) else {}
 
 
-def not_as_named(frame: pl.DataFrame) -> dict[str, str]:
-    """Columns that mean another thing than their name says alone, and what.
-
-    ``cpu`` beside ``slots``, or with fractions, is time of processors; ``gpu`` beside ``gpus``, or
-    with a 0, is which one; ``duration`` beside a run time may be asked for; and of two columns of
-    nodes the one that says so has those asked for.
-
-    >>> not_as_named(pl.DataFrame({"cpu": [177.63], "num_nodes": [2], "num_nodes_req": [4]}))
-    {'cpu': '', 'num_nodes_req': 'nodes_requested'}
-    >>> not_as_named(pl.DataFrame({"gpu": [0, 1], "cap_w": [200, 200]}))
-    {'gpu': ''}
-    """
-    named: dict[str | None, list[str]] = {}
-    for c in frame.columns:
-        named.setdefault(guess_name(c), []).append(c)
-    made = {}
-    for c in (c for c in named.get("cores", []) if c.lower() == "cpu"):
-        values = frame[c].drop_nulls()
-        if len(named["cores"]) > 1 or (values.dtype.is_float() and (values % 1 != 0).any()):
-            made[c] = ""
-    times = named.get("runtime_s", [])
-    made |= {c: "" for c in times if c.lower() == "duration" and len(times) > 1}
-    made |= {c: "time_limit_s" for c in _asked_times(named, frame)}
-    memory = named.get("memory_b", [])
-    made |= {c: "" for c in memory if not _asked_memory(c, frame, alone=len(memory) == 1)}
-    for size in ("nodes", "gpus", "cores"):
-        made |= {c: "" for c in named.get(size, []) if _is_which(c, size, frame, named[size])}
-        asked = [c for c in named.get(size, []) if "req" in c.lower()]
-        both = len(asked) == 1 and len(named[size]) == 2
-        if both and f"{size}_requested" not in frame.columns:
-            made[asked[0]] = f"{size}_requested"
-    return made
-
-
-def _is_which(column: str, size: str, frame: pl.DataFrame, alike: Sequence[str]) -> bool:
-    """Whether ``gpu`` numbers the GPU that ran, and does not count them."""
-    if column.lower() != size.removesuffix("s") or column.lower() == "cpu":
-        return False
-    values = frame[column]
-    return len(alike) > 1 or (values.dtype.is_numeric() and (values == 0).any())
-
-
-def _asked_times(named: Mapping[str | None, Sequence[str]], frame: pl.DataFrame) -> list[str]:
-    """A wall time beside a run time that never is longer was asked for, as in logs of Cobalt.
-
-    >>> log = pl.DataFrame({"walltime_h": [2.0, 0.5], "runtime_min": [60.0, 29.0]})
-    >>> _asked_times({"runtime_s": log.columns}, log)
-    ['walltime_h']
-    """
-    times = named.get("runtime_s", [])
-    wall = [c for c in times if "wall" in c.lower()]
-    ran = [c for c in times if re.search("run_?time|elapsed|real", c.lower())]
-    start, end = (named.get(name, []) for name in ("start_s", "end_s"))
-    if len(wall) != 1 or wall == ran:
-        return []
-    if len(ran) == 1:
-        took = _in_seconds(frame[ran[0]])
-    elif not ran and len(start) == len(end) == 1:
-        took = _in_seconds(frame[end[0]]) - _in_seconds(frame[start[0]])
-    else:
-        return []
-    asked = _in_seconds(frame[wall[0]])
-    shorter, longer = took < 0.99 * asked - 1.0, took > asked
-    return wall if shorter.any() and longer.sum() < 0.1 * frame.height else []
-
-
-def _in_seconds(values: pl.Series) -> pl.Series:
-    """A time in seconds, by the unit in its name or in its cells; a moment since 1970."""
-    if values.dtype.is_temporal():
-        return values.cast(pl.Datetime("us")).dt.epoch("us") / 1e6
-    if values.dtype.is_numeric():
-        return values.cast(pl.Float64) * split_unit(values.name)[3]
-    length = values.cast(pl.String).map_elements(seconds_of_cell, return_dtype=pl.Float64)
-    return length.fill_null(pl.select(iso_seconds(pl.lit(values))).to_series())
-
-
-def _asked_memory(column: str, frame: pl.DataFrame, *, alone: bool) -> bool:
-    """Whether it tells what was asked for, in a unit: the name says so, or jobs were submitted."""
-    values = frame[column]
-    if column == "memory_b" or not values.dtype.is_numeric() or _no_unit(column, values):
-        return column == "memory_b"
-    if re.search("req|limit|asked", column.lower()):
-        return True
-    submitted = any(guess_name(c) == "submit_s" for c in frame.columns)
-    return alone and (submitted or guess_known(column, values) is Moment.SUBMIT)
-
-
-def _no_unit(column: str, values: pl.Series) -> bool:
+def no_unit(column: str, values: pl.Series) -> bool:
     """Whether neither name nor size tells the unit of memory: a job asks for a megabyte or more."""
     middle = values.median()
     return not split_unit(column)[2] and not (isinstance(middle, float) and middle >= 2**20)
@@ -309,7 +220,7 @@ def unclear_units(frame: pl.DataFrame) -> list[Note]:
             said = f"{unit[0]}{unit[1:].capitalize()}", f"M{unit[1:].capitalize()}"
             named = f"{c[: -len(unit)]}{said[0]}"
             notes.append(Note(f"{c}: {' or '.join(said)}? write which in its name, as {named}"))
-        elif guess_name(c) == "memory_b" != c and _no_unit(c, frame[c]):
+        elif guess_name(c) == "memory_b" != c and no_unit(c, frame[c]):
             notes.append(Note(f"{c}: of what unit? write it in its name, as {c}_GiB"))
     return notes
 

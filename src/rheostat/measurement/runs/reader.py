@@ -44,7 +44,6 @@ from rheostat.measurement.runs.guess import (
     interval_names,
     lone_quantity,
     lone_time,
-    not_as_named,
     unclear_units,
     whole_quantity,
     without_idle,
@@ -53,6 +52,7 @@ from rheostat.measurement.runs.header_units import split_unit
 from rheostat.measurement.runs.job_rows import one_row_a_job
 from rheostat.measurement.runs.local_clock import INSTANTS, instants, read_dates
 from rheostat.measurement.runs.mapping import ColumnSource, Mapped, load_mapping, spelled
+from rheostat.measurement.runs.named_otherwise import not_as_named
 from rheostat.measurement.runs.published_tables import PRESETS, TRAINING
 from rheostat.measurement.runs.records import read_records
 from rheostat.measurement.runs.table_shapes import repeats_below, settings_across

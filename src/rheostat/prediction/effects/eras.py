@@ -51,7 +51,7 @@ def date_of_change(setting: Array, y: Array, problem: Ints) -> int | None:
         return None
     rows = np.arange(runs)
     tried = np.unique(np.linspace(0, runs, DATES + 2)[1:-1].astype(int))
-    left = [variance(setting, pairs(problem, (rows >= at).astype(int))) for at in tried]
+    left = [variance(setting, 2 * problem + (rows >= at)) for at in tried]
     since = int(tried[int(np.argmin(left))])
     era = (rows >= since).astype(int)
     if min(left) > LEFT * whole or alike(setting, y, problem, era):

@@ -51,14 +51,14 @@ def kept_apart(
         Logarithm of the run time.
     """
     named = [c for c in (*coding.within, coding.problem) if c]
+    places = [c for c in frame.columns if PLACES.fullmatch(c) and c not in (*named, *coding.knobs)]
+    if not places or rows.turned.sum() >= FEWEST_TURNED:
+        return (), []
     setting, group = rows.log_asked[:, 0], _codes(frame, named)
     apart: list[str] = []
-    for column in frame.columns:
-        if column in (*coding.within, *coding.knobs) or not PLACES.fullmatch(column):
-            continue
+    for column in places:
         place = _codes(frame, [column])
-        misled = place.any() and rows.turned.sum() < FEWEST_TURNED
-        if misled and misleads(setting, group, place) and not alike(setting, y, group, place):
+        if misleads(setting, group, place) and not alike(setting, y, group, place):
             apart.append(column)
     return tuple(apart), [
         f"settings go with {c}, and the log does not show that a run takes as long on one as on "
@@ -102,22 +102,24 @@ def alike(setting: Array, y: Array, group: Ints, place: Ints) -> bool:
 
 
 def variance(values: Array, group: Ints) -> float:
-    """Of values within groups, as if there were many runs of each."""
+    """Of values within groups (n,), as if there were many runs of each."""
     left = _less_means(values, group)
-    return float(left @ left) / max(len(values) - len(np.unique(group)), 1)
+    free = len(values) - int(np.count_nonzero(np.bincount(group)))
+    return float(left @ left) / max(free, 1)
 
 
 def _less_means(values: Array, group: Ints) -> Array:
-    _, code = np.unique(group, return_inverse=True)
-    return np.asarray(values - (np.bincount(code, values) / np.bincount(code))[code])
+    count = np.maximum(np.bincount(group), 1)
+    return np.asarray(values - (np.bincount(group, values) / count)[group])
 
 
 def pairs(one: Ints, other: Ints) -> Ints:
     """A number for rows (n,) that are equal in both."""
-    return np.asarray(np.unique(np.stack([one, other]), axis=1, return_inverse=True)[1].reshape(-1))
+    both = one * (int(other.max(initial=0)) + 1) + other
+    return np.asarray(np.unique(both, return_inverse=True)[1].reshape(-1))
 
 
 def _codes(frame: pl.DataFrame, columns: Sequence[str]) -> Ints:
     """A number for rows with equal names."""
-    names = joined(frame, columns).fill_null("").to_list()
-    return np.asarray(np.unique(names, return_inverse=True)[1].reshape(-1))
+    names = joined(frame, columns).fill_null("").rank("dense")
+    return names.cast(pl.Int64).to_numpy() - 1
