@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from rheostat.decision.submission.slurm_files import SETTINGS
-from rheostat.errors import DataError
+from rheostat.errors import DataError, FileKindError
 from rheostat.questions.scheduling.policies import open_policy
 from rheostat.questions.site.install import install, uninstall
 
@@ -78,6 +78,13 @@ def test_other_lines_and_values_are_refused_before_anything_is_written(site, lin
         install(ADVISED, site, priority=weights)
     assert why in str(refused.value)
     assert list(site.iterdir()) == []
+
+
+def test_a_file_of_another_kind_is_named(site):
+    page = site.parent / "page.html"
+    page.write_text("<!doctype html>\n<html>\n</html>\n")
+    with pytest.raises(FileKindError, match=r"expected what rheostat explain .* got an HTML page"):
+        install(ADVISED, site, priority=page)
 
 
 def test_a_file_without_weights_is_refused(site):

@@ -332,7 +332,7 @@ def guess_format(path: str | Path) -> str:
     likely = next((r.name for r in every.values() if r.looks_like(seen)), "")
     said = "" if seen.types is not None or kind_in(path) else remedy(seen.start)
     if said and likely in {"", *READERS}:  # a reader of an installed package may know better
-        raise FileKindError(str(path), [f"is {describe_file(path)}: {said}"])
+        raise FileKindError(str(path), [f"expected a table, got {describe_file(path)}: {said}"])
     if likely:
         return likely
     raise FileKindError(str(path), [f"is {describe_file(path)}, in no known format: {WANTED}"])

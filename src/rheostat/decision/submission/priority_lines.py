@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from rheostat.core.storage.file_kinds import other_kind
 from rheostat.core.storage.files import read_text
 from rheostat.decision.policies.multifactor import KEYS, Multifactor, slurm_priority
 from rheostat.errors import DataError
@@ -32,9 +33,13 @@ def read_weights(path: str | Path) -> str:
     known = {name.lower() for name in WRITTEN}
     kept = [x for x in lines if not x.startswith("#")]
     odd = [x for x in kept if (m := ENTRY.fullmatch(x)) is None or m[1].lower() not in known]
+    expected = f"what rheostat explain --export slurm writes: {', '.join(WRITTEN)}"
+    if odd and len(odd) == len(kept):
+        raise other_kind(path, expected)
     if odd:
-        hint = f"expected what rheostat explain --export slurm writes: {', '.join(WRITTEN)}"
-        raise DataError(str(path), [*(f"got the line {x!r}" for x in odd[:3]), hint])
+        raise DataError(
+            str(path), [*(f"got the line {x!r}" for x in odd[:3]), f"expected {expected}"]
+        )
     kind = _entries(kept).get("prioritytype", ("", KIND))[1]
     if kind != KIND:
         raise DataError(str(path), [f"PriorityType: expected {KIND}, got {kind}"])
