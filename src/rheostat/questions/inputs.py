@@ -21,6 +21,8 @@ from rheostat.decision.trials.trial_size import with_trial as joined
 from rheostat.errors import DataError
 from rheostat.measurement.read import guess_format, read
 from rheostat.measurement.runs.header_units import split_unit
+from rheostat.measurement.runs.mapping import present
+from rheostat.measurement.runs.reader import table_frame
 from rheostat.measurement.tables import read_table
 from rheostat.prediction.features.unused_columns import unused_columns
 from rheostat.prediction.saved_models.persist import PREDICTORS
@@ -107,6 +109,16 @@ def opened(
         return nodecount.prepared(jobs)
     path = Path(jobs)
     return load(path, form, mapped, columns, knobs=knobs, known=known, measured=measured)
+
+
+def beside(
+    jobs: Jobs, renamed: Iterable[str], knobs: Sequence[str], known: Sequence[str] = ()
+) -> JobTable:
+    """Another table to learn from; of the columns ``renamed`` in the first, those that it has."""
+    if renamed and not isinstance(jobs, JobTable) and guess_format(jobs) == "runs":
+        pairs = present(parse_pairs(renamed, "--column"), table_frame(jobs)[0].columns)
+        return load(Path(jobs), columns=pairs, knobs=knobs, known=known)
+    return opened(jobs, knobs=knobs, known=known)
 
 
 def as_logged(jobs: Jobs) -> JobTable:

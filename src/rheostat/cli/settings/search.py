@@ -42,6 +42,7 @@ def search(
     html: o.Html = None,
     figure: o.Figure = None,
     seed: o.Seed = 0,
+    column: o.Columns = None,
     json: o.Json = False,
 ) -> None:
     """Measure a few settings of your own code, well chosen, and take one.

@@ -124,6 +124,16 @@ def spelled(named: Mapping[str, Any], headings: Collection[str]) -> dict[str, An
     return {ours: _spelled(theirs, headings) for ours, theirs in named.items()}
 
 
+def present(named: Mapping[str, Any], headings: Collection[str]) -> dict[str, Any]:
+    """Those that a table with these headings can have.
+
+    >>> present({"runtime_s": "1/speed", "power_w": "A+B"}, ["speed", "A"])
+    {'runtime_s': '1/speed'}
+    """
+    sources = {k: ColumnSource.of(k, v) for k, v in spelled(named, headings).items()}
+    return {k: v for k, v in named.items() if set(sources[k].columns) <= set(headings)}
+
+
 def _spelled(theirs: Any, headings: Collection[str]) -> Any:
     of = SPELLED.fullmatch(theirs) if isinstance(theirs, str) and theirs not in headings else None
     if of is None:

@@ -173,7 +173,7 @@ def decide(
         parse_objectives(objectives)
     own = model is None and past is None
     asked = inputs.opened(jobs, format, columns, space.names, renamed, known, measured=own)
-    log = asked if past is None else inputs.opened(past, knobs=space.names, known=known)
+    log = asked if past is None else inputs.beside(past, renamed, space.names, known)
     log = inputs.with_trial(log, trial, space.names)
     wanted = parse_objectives(objectives or inputs.usual_objectives(log, model))
     rules = advice_rules(rule, slowdown, limits, wanted)

@@ -162,7 +162,7 @@ def next_settings(
     wanted = inputs.judged(own, objectives, model=False)
     inputs.countable(wanted, own.columns)
     held = distinct(own, space)
-    past = others(jobs, own, space) if prior is None else inputs.opened(prior, knobs=space.names)
+    past = others(jobs, own, space) if prior is None else inputs.beside(prior, renamed, space.names)
     asker = proposer(
         method, space, wanted, limits=rules[1], prior=past, budget=held + count, seed=seed
     )

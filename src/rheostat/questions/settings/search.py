@@ -151,6 +151,7 @@ def search(
     rule: str | Rule = "knee",
     limits: Sequence[str | Constraint] = (),
     seed: int = 0,
+    renamed: Sequence[str] = (),
 ) -> SearchAnswer:
     r"""Measure a few settings of your own code, well chosen, and take one.
 
@@ -180,8 +181,8 @@ def search(
         Predicts the power of runs that are not metered.
     timeout : str or float
         Of a command: a longer run counts as failed; s, or a text.
-    objectives, rule, limits, seed
-        As those of `rheostat.front`.
+    objectives, rule, limits, seed, renamed
+        As those of `rheostat.front`; columns ``renamed`` are those of ``prior`` and ``known``.
 
     Returns
     -------
@@ -207,8 +208,8 @@ def search(
     wanted = parse_objectives(objectives)
     inputs.countable(wanted, knobs.names)
     rules = parse_rules(rule, limits)
-    past = None if prior is None else inputs.opened(prior, knobs=knobs.names)
-    at_hand = None if known is None else inputs.opened(known, knobs=knobs.names)
+    past = None if prior is None else inputs.beside(prior, renamed, knobs.names)
+    at_hand = None if known is None else inputs.beside(known, renamed, knobs.names)
     asker = method if not isinstance(method, str) else proposer(
         method, knobs, wanted, limits=rules[1], prior=past, seed=seed,
         budget=budget + (0 if at_hand is None else distinct(at_hand, knobs)),

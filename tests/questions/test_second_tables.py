@@ -1,0 +1,38 @@
+"""A second table to learn from is read with the columns that are named for the first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rheostat.errors import DataError
+from rheostat.questions.inputs import beside
+
+NAMED = ["runtime_s=1/speed", "energy_j=joule*1e3"]
+
+
+@pytest.fixture
+def their_table(tmp_path: Path) -> Path:
+    file = tmp_path / "theirs.csv"
+    file.write_text("app,threads,speed,joule\na,1,0.01,2\na,2,0.02,3\n")
+    return file
+
+
+def test_named_columns_are_those_of_the_second_table(their_table: Path) -> None:
+    read = beside(their_table, NAMED, ["threads"])
+    assert read.frame["runtime_s"].to_list() == [100.0, 50.0]
+    assert read.frame["energy_j"].to_list() == [2000.0, 3000.0]
+
+
+def test_a_second_table_may_have_headings_of_its_own(tmp_path: Path) -> None:
+    file = tmp_path / "ours.csv"
+    file.write_text("app,threads,runtime_s,joule\na,1,100,2\na,2,50,3\n")
+    read = beside(file, NAMED, ["threads"])
+    assert read.frame["runtime_s"].to_list() == [100.0, 50.0]
+    assert read.frame["energy_j"].to_list() == [2000.0, 3000.0]
+
+
+def test_what_would_turn_an_answer_round_is_refused_there_too(their_table: Path) -> None:
+    with pytest.raises(DataError, match="--column"):
+        beside(their_table, ["runtime_s:speed"], ["threads"])
