@@ -2,21 +2,22 @@
 
 ``@asks("decide")`` makes a command of a function that declares options.  They are handed to
 ``rheostat.decide`` as what it calls them, which `taken_as` says.  Where several options make one
-value, the function returns it by the question's name: ``{"workers": ...}``.
+value, the function returns it by the question's name: ``{"workers": ...}``.  Options of several
+commands are declared by functions of the same form: ``@asks("decide", o.table, o.drawn)``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import wraps
-from inspect import Parameter, signature
+from inspect import Parameter, Signature, signature
 from pkgutil import resolve_name
-from typing import Any, ParamSpec
+from typing import Any
 
 import typer
 
 CALLED = {
-    "file": "jobs", "form": "format", "mapped": "columns", "map_file": "columns",
+    "file": "jobs", "form": "format", "mapped": "columns",
     "column": "renamed", "within": "limits", "kind": "method", "kinds": "methods",
 }  # fmt: skip
 """What options of many commands are called in Python."""
@@ -25,20 +26,25 @@ SHOWN = ("json", "html", "figure")
 EMPTY: tuple[Any, ...] = (None, "", [], ())
 """An option without a value; the question has one of its own, then."""
 Values = Mapping[str, Any]
-P = ParamSpec("P")
 NONE: Mapping[str, str] = {}
 
 
+Declared = Callable[..., Values | None]
+"""Its parameters are options; it refuses what cannot be, and returns values that several make."""
+
+
 def asks(
-    question: str, *, instead: Mapping[str, str] = NONE, quiet: str = "", most_notes: int = 8,
-    **called: str,
-) -> Callable[[Callable[P, Values | None]], Callable[P, None]]:  # fmt: skip
+    question: str, *shared: Declared, instead: Mapping[str, str] = NONE, quiet: str = "",
+    most_notes: int = 8, **called: str,
+) -> Callable[[Declared], Callable[..., None]]:  # fmt: skip
     """Make a command that asks a question.
 
     Parameters
     ----------
     question : str
         Its public name below `rheostat`, as ``llm.plan``; or ``module:name``.
+    *shared : functions
+        Further options, which other commands have as well.
     instead : mapping of str to str
         Options with which another question is asked, and that one.
     quiet : str
@@ -49,9 +55,11 @@ def asks(
         Options of this command, and what the question calls them.
     """
 
-    def of(declared: Callable[P, Values | None]) -> Callable[P, None]:
-        @wraps(declared)
-        def command(*_: P.args, **typed: P.kwargs) -> None:
+    def of(own: Declared) -> Callable[..., None]:
+        options = _together(own, *shared)
+
+        @wraps(own)
+        def command(**typed: Any) -> None:
             from rheostat.cli.output import printed
 
             shown: dict[str, Any] = {name: typed[name] for name in SHOWN if name in typed}
@@ -59,17 +67,36 @@ def asks(
             name = next((q for option, q in instead.items() if typed[option]), question)
             with printed(**shown, quiet=bool(typed.get(quiet))) as put:
                 ask = asked(name)
-                answer = ask(**handed(declared, signature(ask).parameters, typed, called))
+                takes = signature(ask).parameters
+                arguments = handed(options, takes, typed, called)
+                for part in shared:
+                    arguments |= {k: v for k, v in _made(part, typed).items() if k in takes}
+                answer = ask(**arguments | _made(own, typed))
                 if "json" in typed:
                     put(answer)
                     _leave(answer)
 
         vars(command).update(
-            questions=(question, *instead.values()), instead=instead, called=called
-        )
+            questions=(question, *instead.values()), instead=instead, called=called,
+            parts=(own, *shared), __signature__=Signature(list(options.values())),
+        )  # fmt: skip
         return command
 
     return of
+
+
+def _together(*parts: Declared) -> dict[str, Parameter]:
+    """The options of all parts; a command's own counts where a shared one is called so, too."""
+    options: dict[str, Parameter] = {}
+    for part in parts:
+        for name, option in signature(part, eval_str=True).parameters.items():
+            options.setdefault(name, option.replace(kind=Parameter.KEYWORD_ONLY))
+    return options
+
+
+def _made(part: Declared, typed: Values) -> dict[str, Any]:
+    """The values that a part makes of its options."""
+    return dict(part(**{name: typed[name] for name in signature(part).parameters}) or {})
 
 
 def asked(name: str) -> Callable[..., Any]:
@@ -79,18 +106,18 @@ def asked(name: str) -> Callable[..., Any]:
 
 
 def handed(
-    declared: Callable[..., Values | None],
+    options: Mapping[str, Parameter],
     takes: Mapping[str, Parameter],
     typed: Values,
     called: Mapping[str, str],
 ) -> dict[str, Any]:
     """What the question gets of what was typed; an option that was left empty is not mentioned."""
     arguments: dict[str, Any] = {}
-    for option, parameter in signature(declared).parameters.items():
+    for option, parameter in options.items():
         name = taken_as(option, takes, called)
         if name and not (typed[option] in EMPTY and parameter.default in EMPTY):
             arguments[name] = typed[option]
-    return arguments | dict(declared(**typed) or {})
+    return arguments
 
 
 def taken_as(option: str, takes: Mapping[str, Any], called: Mapping[str, str] = NONE) -> str:

@@ -9,13 +9,10 @@ from rheostat.cli.asks import asks
 from rheostat.cli.options.declared import option
 
 
-@asks("demo")
+@asks("demo", o.drawn)
 def demo(
     seed: o.Seed = 0,
     jobs: Annotated[int, option("Jobs to generate.", min=200, max=1_000_000)] = 2000,
-    html: o.Html = None,
-    figure: o.Figure = None,
     kind: Annotated[str, option("Model: auto, law, forest, boosting, xgboost, lightgbm.")] = "auto",
-    json: o.Json = False,
 ) -> None:
     """Show the main job on a generated log whose truth is known: under a minute, no network."""

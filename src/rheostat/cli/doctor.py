@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from rheostat.cli import options as o
 from rheostat.cli.asks import asks
-from rheostat.cli.options import Json
 from rheostat.cli.options.declared import option
 
+COMPILED = "rheostat.questions.scheduling.compile_ahead:compiled"
 
-@asks("doctor", instead={"compile_": "rheostat.questions.scheduling.compile_ahead:compiled"})
+
+@asks("doctor", o.shown, instead={"compile_": COMPILED})
 def doctor(
     compile_: Annotated[
         bool,
@@ -18,6 +20,5 @@ def doctor(
             "--compile",
         ),
     ] = False,
-    json: Json = False,
 ) -> None:
     """Say which versions, extras, meters and folders this machine has, and why not."""

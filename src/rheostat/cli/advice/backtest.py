@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Annotated
 
 from rheostat.cli import options as o
-from rheostat.cli.asks import Values, asks
+from rheostat.cli.asks import asks
 from rheostat.cli.options import workers as w
 from rheostat.cli.options.declared import option
 
 
-@asks("backtest")
+@asks("backtest", w.on_workers, o.table, o.drawn)
 def backtest(
     file: o.File,
     test_fraction: o.TestFraction = 0.2,
@@ -27,24 +27,11 @@ def backtest(
     machine: Annotated[
         str, option("Nodes of the site, for the simulated month; else the most ever in use.")
     ] = "",
-    dask: w.Dask = None,
-    slurm: w.Queue = None,
-    workers: w.Count = 2,
-    memory: w.Memory = "2GB",
-    html: o.Html = None,
-    figure: o.Figure = None,
     seed: o.Seed = 0,
-    form: o.Form = "",
-    mapped: o.Map = None,
-    column: o.Columns = None,
-    json: o.Json = False,
-) -> Values:
+) -> None:
     """Learn from the past, advise the recent jobs, report what it would have changed.
 
     Rules and methods are those of `rheostat decide`. What really ran is compared with its forecast;
     what the advised settings would have cost is a forecast and is called one. The recent jobs are
     simulated on the site's machine with and without the advice: waiting, makespan, power.
     """
-    from rheostat.questions.workers import workers_of
-
-    return {"workers": workers_of(dask, slurm, workers, memory)}

@@ -10,7 +10,7 @@ from rheostat.cli.asks import asks
 from rheostat.cli.options.declared import option, written
 
 
-@asks("decide", quiet="out")
+@asks("decide", o.table, o.drawn, quiet="out")
 def decide(
     file: o.File,
     past: Annotated[Path | None, option("Learn from this log instead of from FILE.")] = None,
@@ -30,14 +30,8 @@ def decide(
             "-o",
         ),
     ] = None,
-    html: o.Html = None,
-    figure: o.Figure = None,
     seed: o.Seed = 0,
-    form: o.Form = "",
-    mapped: o.Map = None,
-    column: o.Columns = None,
     known: o.Known = None,
-    json: o.Json = False,
 ) -> None:
     """Advise a setting for every job of FILE, with the predicted saving and its interval.
 

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Annotated
 
 from rheostat.cli import options as o
-from rheostat.cli.asks import Values, asks
+from rheostat.cli.asks import asks
 from rheostat.cli.budget import budget_options as b
 from rheostat.cli.options.declared import option, written
 
 
-@asks("budget.plan", file="runs")
+@asks("budget.plan", b.held, b.begun, o.table, o.drawn, file="runs")
 def plan(
     file: o.File,
     total: Annotated[str, option("Watts of caps in all, as 12kW.", "--budget")] = "",
@@ -24,11 +24,6 @@ def plan(
         Path | None,
         option("CSV: node, app, caps now, weight, draws, rack, ...; default: one per app."),
     ] = None,
-    count: b.Count = 0,
-    start: b.Start = "",
-    tree: b.Tree = "",
-    rapl: b.Rapl = b.RAPL,
-    gpu: b.Gpu = "nvml",
     objective: Annotated[
         str,
         option(
@@ -48,7 +43,6 @@ def plan(
         float | None,
         option("Take only what devices do not draw, less this margin in watts.", min=0.0),
     ] = None,
-    hysteresis: b.Hysteresis = 0.0,
     most_changes: Annotated[
         int | None, option("Change at most so many nodes.", min=0, max=10**9)
     ] = None,
@@ -61,18 +55,9 @@ def plan(
         ),
     ] = None,
     out: Annotated[Path | None, written("Write the plan here.", "--out", "-o")] = None,
-    where: o.Where = None,
-    by: o.By = "",
-    html: o.Html = None,
-    figure: o.Figure = None,
     seed: o.Seed = 0,
-    form: o.Form = "",
-    mapped: o.Map = None,
-    column: o.Columns = None,
-    json: o.Json = False,
-) -> Values:
+) -> None:
     """Plan caps for every node from FILE, a table of runs under caps.
 
     FILE has app, runtime_s and cpu_cap_w, gpu_cap_w or cap_w; power_w or energy_j where measured.
     """
-    return {"start": b.caps_now(start, tree, rapl, gpu)}

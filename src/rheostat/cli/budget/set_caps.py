@@ -8,57 +8,34 @@ from typing import Annotated
 import typer
 
 from rheostat.cli import options as o
-from rheostat.cli.asks import Values, asks
+from rheostat.cli.asks import asks
 from rheostat.cli.budget import budget_options as b
 from rheostat.cli.options.declared import argument, option
 
 
-@asks("budget.diff", file="plan")
-def diff(
-    file: b.PlanFile,
-    node: b.Node = "",
-    tree: b.Tree = "",
-    rapl: b.Rapl = b.RAPL,
-    gpu: b.Gpu = "nvml",
-    json: o.Json = False,
-) -> Values:
+@asks("budget.diff", b.set_at, o.shown, file="plan")
+def diff(file: b.PlanFile, node: b.Node = "") -> None:
     """Tell what applying PLAN.json would change here, from what stands now; change nothing."""
-    from rheostat.questions.budget import devices
-
-    return {"where": devices(tree, rapl, gpu)}
 
 
-@asks("budget.apply", file="plan")
+@asks("budget.apply", b.set_at, o.shown, file="plan")
 def apply(
     file: b.PlanFile,
     journal: b.CapJournal = Path("rheostat.journal"),
     dry_run: Annotated[bool, option("Check everything, change nothing.", "--dry-run")] = False,
     node: b.Node = "",
-    tree: b.Tree = "",
-    rapl: b.Rapl = b.RAPL,
-    gpu: b.Gpu = "nvml",
     settle: b.Settle = 1.0,
-    json: o.Json = False,
-) -> Values:
+) -> None:
     """Set the caps of PLAN.json: lower first, then raise; every change is journalled before."""
-    from rheostat.questions.budget import devices
-
-    return {"where": devices(tree, rapl, gpu)}
 
 
-@asks("budget.restore")
+@asks("budget.restore", b.set_at)
 def restore(
     journal: b.CapJournal = Path("rheostat.journal"),
     force: Annotated[bool, option("Also where somebody else has set a cap since.")] = False,
-    tree: b.Tree = "",
-    rapl: b.Rapl = b.RAPL,
-    gpu: b.Gpu = "nvml",
     settle: b.Settle = 1.0,
-) -> Values:
+) -> None:
     """Put back every cap that the journal names, as it stood before the first change."""
-    from rheostat.questions.budget import devices
-
-    return {"where": devices(tree, rapl, gpu)}
 
 
 def run(

@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import Annotated
 
 from rheostat.cli import options as o
-from rheostat.cli.asks import Values, asks
+from rheostat.cli.asks import asks
 from rheostat.cli.code import model_options as m
 from rheostat.cli.code import program_options as p
 from rheostat.cli.options.declared import option
 
 
-@asks("code.search", joules="most_joules", file="source")
+@asks("code.search", p.varied, p.kept, m.models, o.paged, joules="most_joules", file="source")
 def search(
     program: p.ProgramFile,
     to: Annotated[str, option("openmp; from CUDA also serial; empty: the same language.")] = "",
     objective: Annotated[str, option("runtime_s or energy_j.")] = "",
-    budget: Annotated[int, option("Variants that are run.", min=1, max=100_000)] = 8,
+    budget: p.Budget = 8,
     most_seconds: Annotated[
         float, option("Begin no variant later; 0: no limit.", "--seconds", min=0.0)
     ] = 0.0,
@@ -24,30 +24,8 @@ def search(
         float,
         option("Begin no variant after so many joules of the search, modelled; 0: any.", min=0.0),
     ] = 0.0,
-    threads: Annotated[int, option("Threads of timed runs.", min=1, max=4096)] = 2,
     pairs: Annotated[int, option("Pairs of timed runs.", min=1, max=10_000)] = 7,
-    inputs: p.Inputs = None,
-    file: p.Changed = "",
-    model: m.ModelName = "",
-    base_url: m.BaseUrl = "",
-    gguf: m.Gguf = None,
-    larger: m.Larger = "",
-    larger_url: m.LargerUrl = "",
-    larger_gguf: m.LargerGguf = None,
-    transcript: m.TranscriptFile = None,
-    most_tokens: m.MostTokens = 0,
-    rungs: p.Rungs = "",
-    require: p.Required = "output",
-    folder: p.Folder = None,
-    output: p.Output = None,
-    patch: p.Patch = None,
-    sarif: p.Sarif = None,
-    junit: p.Junit = None,
-    unsafe_no_sandbox: m.Unsafe = False,
-    seed: p.HiddenSeed = None,
-    html: o.Html = None,
-    json: o.Json = False,
-) -> Values:
+) -> None:
     """Search variants of PROGRAM without a model: OpenMP pragmas, flags and loops, CUDA by rule.
 
     A variant counts only if every rung of rheostat code verify that can run here accepts it.  With
@@ -55,5 +33,3 @@ def search(
     with --larger a larger one after it.  Exit code 3: none
     is accepted, or none gains on PROGRAM by more than the noise; PROGRAM stays.
     """
-    asked = m.models(model, base_url, gguf, larger, larger_url, larger_gguf)
-    return {**asked, **p.kept(output, patch, sarif, junit)}

@@ -7,11 +7,11 @@ from typing import Annotated
 
 from rheostat.cli import options as o
 from rheostat.cli.asks import asks
-from rheostat.cli.code.model_options import Unsafe
+from rheostat.cli.code.program_options import Unsafe
 from rheostat.cli.options.declared import option
 
 
-@asks("code.suite")
+@asks("code.suite", o.shown)
 def suite(
     hecbench: Annotated[
         Path | None, option("A checkout of HeCBench: the folder that holds src.", metavar="FOLDER")
@@ -35,7 +35,6 @@ def suite(
         ),
     ] = None,
     unsafe_no_sandbox: Unsafe = False,
-    json: o.Json = False,
 ) -> None:
     """List the suite's own kernels, or with --hecbench the programs of a checkout.
 

@@ -21,7 +21,7 @@ Confined = Annotated[
 Image = Annotated[str, option("Container image with the compilers, for apptainer.")]
 
 
-@asks("code.verify", confined="confined_by")
+@asks("code.verify", o.paged, confined="confined_by")
 def verify(
     original: Annotated[
         Path,
@@ -75,8 +75,6 @@ def verify(
     ] = None,
     sarif: Annotated[Path | None, written("Also write findings as SARIF here.")] = None,
     junit: Annotated[Path | None, written("Also write rungs as JUnit here.")] = None,
-    html: o.Html = None,
-    json: o.Json = False,
 ) -> None:
     """Verify that CANDIDATE does what ORIGINAL does, rung by rung, cheapest first.
 

@@ -11,7 +11,7 @@ from rheostat.cli.dnn import network_options as n
 from rheostat.cli.options.declared import argument, option, written
 
 
-@asks("dnn.fit")
+@asks("dnn.fit", o.table, o.shown)
 def fit(
     runs: Annotated[
         Path,
@@ -48,10 +48,6 @@ def fit(
     ] = "",
     where: o.Where = None,
     seed: o.Seed = 0,
-    form: o.Form = "",
-    mapped: o.Map = None,
-    column: o.Columns = None,
-    json: o.Json = False,
 ) -> None:
     """Learn what training steps take, and save the model; says how right it is.
 

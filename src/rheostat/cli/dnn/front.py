@@ -15,7 +15,7 @@ TURNED = "batch_size, device, precision_bits, gpus"
 USUAL_BATCHES = "batch_size=16,32,64,128,256"
 
 
-@asks("dnn.front", source="network", name="model_name")
+@asks("dnn.front", n.one_run, o.drawn, source="network", name="model_name")
 def front(
     source: Annotated[
         str,
@@ -34,14 +34,9 @@ def front(
             f"Repeatable.  [default: {USUAL_BATCHES} and every device learned from]"
         ),
     ] = None,
-    device: n.Devices = "",
-    batch_size: n.Batches = "32",
-    image_px: n.ImagePx = 224,
-    classes: n.Classes = 1000,
-    optimizer: n.OwnOptimizer = "",
-    precision_bits: n.PrecisionBits = None,
-    gpus: n.Gpus = 1,
-    samples: n.Samples = None,
+    batch_size: Annotated[
+        str, option("Samples of a step, as 32, 8,16,32 or 8..256.", "--batch-size")
+    ] = "32",
     objectives: Annotated[
         str,
         option(
@@ -52,9 +47,6 @@ def front(
     ] = "",
     rule: o.RuleText = "knee",
     within: o.Within = None,
-    html: o.Html = None,
-    figure: o.Figure = None,
-    json: o.Json = False,
 ) -> None:
     """Forecast a training run at every setting of the knobs and take one, as rheostat front does.
 

@@ -10,7 +10,7 @@ from rheostat.cli.asks import asks
 from rheostat.cli.options.declared import argument, option
 
 
-@asks("dnn.read")
+@asks("dnn.read", o.shown)
 def import_(
     sources: Annotated[
         list[str],
@@ -27,7 +27,6 @@ def import_(
     size: Annotated[
         list[str] | None, option("A size that an ONNX model leaves open, as N=32.", "--size")
     ] = None,
-    json: o.Json = False,
 ) -> None:
     """Read graphs of operations, and print what one run costs by class of operation.
 

@@ -11,7 +11,7 @@ from rheostat.cli.dnn import network_options as n
 from rheostat.cli.options.declared import argument, option
 
 
-@asks("dnn.predict", file="runs", name="network")
+@asks("dnn.predict", n.one_run, o.table, o.paged, file="runs", name="network")
 def predict(
     source: Annotated[
         str,
@@ -27,24 +27,20 @@ def predict(
     name: Annotated[
         str, option("With a model, instead of TABLE: a network by name.", "--model-name")
     ] = "",
-    device: n.Devices = "",
-    batch_size: n.Batch = None,
-    image_px: n.ImagePx = 224,
-    classes: n.Classes = 1000,
-    optimizer: n.OwnOptimizer = "",
-    precision_bits: n.PrecisionBits = None,
-    gpus: n.Gpus = 1,
-    samples: n.Samples = None,
+    batch_size: Annotated[
+        int | None,
+        option(
+            "Samples of a step.  [default: as the source has it, else 32]",
+            "--batch-size",
+            min=1,
+            max=10_000_000,
+        ),
+    ] = None,
     epochs: Annotated[float, option("Passes over the data.", min=0.0)] = 1.0,
     risk: Annotated[
         float, option("Probability that the request is too small.", min=0.0001, max=0.5)
     ] = 0.05,
     graphs: n.Graphs = None,
-    html: o.Html = None,
-    form: o.Form = "",
-    mapped: o.Map = None,
-    column: o.Columns = None,
-    json: o.Json = False,
 ) -> None:
     """Say how long a training step takes on a GPU, in which memory, and whether it fits.
 

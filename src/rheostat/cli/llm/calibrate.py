@@ -10,7 +10,7 @@ from rheostat.cli.asks import asks
 from rheostat.cli.options.declared import argument, option
 
 
-@asks("llm.calibrate", prefix_cache="prefix_cache_tokens")
+@asks("llm.calibrate", o.drawn, prefix_cache="prefix_cache_tokens")
 def calibrate(
     recorded: Annotated[
         Path,
@@ -82,9 +82,6 @@ def calibrate(
     ] = None,
     seed: o.Seed = 0,
     column: o.Columns = None,
-    html: o.Html = None,
-    figure: o.Figure = None,
-    json: o.Json = False,
 ) -> None:
     """Find what a step of your server takes; prints options of `rheostat llm simulate`.
 

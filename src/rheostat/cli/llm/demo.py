@@ -10,14 +10,13 @@ from rheostat.cli.asks import asks
 from rheostat.cli.options.declared import argument, option
 
 
-@asks("llm.demo")
+@asks("llm.demo", o.shown)
 def demo(
     folder: Annotated[Path, argument("Folder to write to.", writable=True, file_okay=False)] = Path(
         "llm-demo"
     ),
     requests: Annotated[int, option("Requests of the log.", min=10, max=1_000_000)] = 1500,
     seed: o.Seed = 0,
-    json: o.Json = False,
 ) -> None:
     """Write generated runs and a log of requests, and print what to ask of them.
 

@@ -13,6 +13,8 @@ from rheostat.cli.options.declared import option
 
 @asks(
     "llm.fit",
+    o.table,
+    o.shown,
     instead={"symbolic": "llm.formula"},
     symbolic="kind",
     save="out",
@@ -49,11 +51,7 @@ def fit(
     kernels: Kernels = None,
     seed: o.Seed = 0,
     where: o.Where = None,
-    form: o.Form = "",
-    mapped: o.Map = None,
-    column: o.Columns = None,
     unit: o.Units = None,
-    json: o.Json = False,
 ) -> Values:
     """Fit the law of time and energy per token to measured configurations, and print it.
 

@@ -11,7 +11,7 @@ from rheostat.cli.llm.serving_runs import Config, Gpus, Kernels, Runs
 from rheostat.cli.options.declared import option, written
 
 
-@asks("llm.plan", carbon="carbon_g_per_kwh", config="model_config")
+@asks("llm.plan", o.table, o.drawn, carbon="carbon_g_per_kwh", config="model_config")
 def plan(
     runs: Runs,
     app: Annotated[str, option("The language model, as RUNS names it.")],
@@ -68,13 +68,7 @@ def plan(
             "-o",
         ),
     ] = None,
-    html: o.Html = None,
-    figure: o.Figure = None,
-    form: o.Form = "",
-    mapped: o.Map = None,
-    column: o.Columns = None,
     unit: o.Units = None,
-    json: o.Json = False,
 ) -> None:
     """Take the configuration with the least energy per token within the limits, or cost, or carbon.
 

@@ -10,7 +10,7 @@ from rheostat.cli.asks import asks
 from rheostat.cli.options.declared import option
 
 
-@asks("rheostat.questions.serving_proxy:proxy")
+@asks("rheostat.questions.serving_proxy:proxy", o.shown)
 def proxy(
     upstream: Annotated[
         list[str],
@@ -75,7 +75,6 @@ def proxy(
     stop_after: Annotated[
         float, option("Stop after so many seconds; 0 never does.", min=0.0)
     ] = 0.0,
-    json: o.Json = False,
 ) -> None:
     """Stand before servers of language models and ask them in the order of what answers will cost.
 

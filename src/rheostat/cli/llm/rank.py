@@ -10,7 +10,7 @@ from rheostat.cli.asks import asks
 from rheostat.cli.options.declared import argument, option
 
 
-@asks("llm.rank", save="out")
+@asks("llm.rank", o.shown, save="out")
 def rank(
     requests: Annotated[
         list[Path],
@@ -49,7 +49,6 @@ def rank(
         ),
     ] = "",
     seed: o.Seed = 0,
-    json: o.Json = False,
 ) -> None:
     """Learn whose answer will be shorter, and say how well that orders other requests.
 

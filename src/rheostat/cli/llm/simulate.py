@@ -11,7 +11,7 @@ from rheostat.cli.llm import replica_options as r
 from rheostat.cli.options.declared import argument, option
 
 
-@asks("llm.simulate", prefix_cache="prefix_cache_tokens")
+@asks("llm.simulate", o.drawn, prefix_cache="prefix_cache_tokens")
 def simulate(
     trace: Annotated[
         Path,
@@ -88,9 +88,6 @@ def simulate(
     prefill_replicas: r.PrefillReplicas = 0,
     transfer: r.Transfer = 0.0,
     column: o.Columns = None,
-    html: o.Html = None,
-    figure: o.Figure = None,
-    json: o.Json = False,
 ) -> None:
     """Serve a trace under several orders of those that wait, and say whether an order helps.
 

@@ -10,11 +10,11 @@ from rheostat.cli.asks import asks
 from rheostat.cli.options.declared import argument, option, written
 
 
-@asks("describe", most_notes=20)
+@asks("describe", o.shown, most_notes=20)
 def read(
     file: Annotated[Path, argument("A job log or table of runs.", "FILE")],
     form: Annotated[str, option("Format; guessed from the content by default.", "--format")] = "",
-    map_file: o.Map = None,
+    mapped: o.Map = None,
     column: o.Columns = None,
     unit: o.Units = None,
     known: Annotated[
@@ -23,6 +23,5 @@ def read(
     zone: o.Zone = "",
     option: o.ReaderOptions = None,
     out: Annotated[Path | None, written("Write the table here as parquet.", "--out", "-o")] = None,
-    json: Annotated[bool, option("Print one JSON document.", "--json")] = False,
 ) -> None:
     """Read a job log; print its columns with unit, moment and missing values, and what was odd."""

@@ -6,26 +6,18 @@ from pathlib import Path
 from typing import Annotated
 
 from rheostat.cli import options as o
-from rheostat.cli.asks import Values, asks
+from rheostat.cli.asks import asks
 from rheostat.cli.options.declared import argument, option
 
 
-@asks("summary")
+@asks("summary", o.log, o.drawn)
 def summary(
     file: Annotated[Path, argument("A job log, any format read knows.", "FILE")],
     machine: Annotated[
         str, option("Processors, or a TOML file; what the log tells by default.")
     ] = "",
-    form: o.Form = "",
-    map_file: o.Map = None,
-    column: o.Columns = None,
-    zone: o.Zone = "",
-    option: o.ReaderOptions = None,
-    html: o.Html = None,
-    figure: o.Figure = None,
     seed: o.Seed = 0,
-    json: o.Json = False,
-) -> Values:
+) -> None:
     """Say what is in a job log: use, energy, failures, waits beside a simulation, what it can tell.
 
     Always answers, and says what the log lacks in the place of what it would tell. Node-hours,
@@ -33,7 +25,3 @@ def summary(
     as logged beside FCFS with EASY on the machine as found in the log; whether the log can tell
     what a node count does, and the one thing that would change that.
     """
-    from rheostat.questions.parse import parse_reader_options
-
-    options = parse_reader_options(column or (), columns=map_file, zone=zone, options=option or ())
-    return {"options": options}

@@ -8,13 +8,15 @@ from typing import Annotated
 import typer
 
 from rheostat.cli import options as o
-from rheostat.cli.asks import Values, asks
+from rheostat.cli.asks import asks
 from rheostat.cli.options import batch as b
 from rheostat.cli.options import workers as w
 from rheostat.cli.options.declared import argument, option
 
 
-@asks("compare", instead={"policies": "compare_policies"})
+@asks(
+    "compare", b.planned, w.on_workers, o.table, o.drawn, instead={"policies": "compare_policies"}
+)
 def compare(
     file: Annotated[
         Path | None, argument("A job log or table of runs, any format read knows.", "FILE")
@@ -56,28 +58,14 @@ def compare(
         float, option("Limit of the longest wait, times FCFS with EASY.", min=1.0)
     ] = 1.5,
     machine: b.MachineSize = "",
-    estimates: b.Estimates = "user",
-    semantics: b.Semantics = "textbook",
-    ties: b.Ties = "event",
-    overdue: b.Overdue = "",
     processes: Annotated[int, option("0: one per core.", min=0, max=1024)] = 0,
-    dask: w.Dask = None,
-    slurm: w.Queue = None,
-    workers: w.Count = 2,
-    memory: w.Memory = "2GB",
     results: Annotated[
         Path | None, option("Finished runs, kept here; done ones are not done again.")
     ] = None,
     replays: Annotated[
         int, option("Replays of each trace with submissions moved.", min=0, max=100)
     ] = 0,
-    html: o.Html = None,
-    figure: o.Figure = None,
-    form: o.Form = "",
-    mapped: o.Map = None,
-    column: o.Columns = None,
-    json: o.Json = False,
-) -> Values:
+) -> None:
     """Compare forecasting methods on the newest jobs of FILE, or batch --policies on --traces.
 
     Methods learn from the same past and are judged on the same recent jobs, beside what is guessed
@@ -87,10 +75,7 @@ def compare(
     jobs, over the newest --test-fraction of them, and on the machines they were not --fitted on.
     A claim is printed only where no gate fails.
     """
-    from rheostat.questions.workers import workers_of
-
     if policies and (file is not None or not traces):
         raise typer.BadParameter("--policies takes its traces from --traces, and no FILE")
     if file is None and not policies:
         raise typer.BadParameter("Missing argument 'FILE', or --policies with --traces")
-    return {"workers": workers_of(dask, slurm, workers, memory)} if policies else {}

@@ -17,7 +17,7 @@ Files = Annotated[
 ]
 
 
-@asks("counters", instead={"model": "predict_counters"}, by="group_by")
+@asks("counters", o.drawn, instead={"model": "predict_counters"}, by="group_by")
 def counters(
     files: Files,
     methods: Annotated[
@@ -54,11 +54,8 @@ def counters(
         Path | None,
         option("Fit nothing: predict the runs of FILE with a saved model file.", metavar="MODEL"),
     ] = None,
-    html: o.Html = None,
-    figure: o.Figure = None,
     seed: o.Seed = 0,
     form: o.Form = "",
-    json: o.Json = False,
 ) -> None:
     """Model the power of runs from their counters; score it on applications it has not seen.
 

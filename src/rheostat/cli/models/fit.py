@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Annotated
 
 from rheostat.cli import options as o
-from rheostat.cli.asks import Values, asks
+from rheostat.cli.asks import asks
 from rheostat.cli.options import workers as w
 from rheostat.cli.options.declared import argument, option, written
 
 Files = Annotated[list[Path], argument("A job log, or the parts of one.", "FILE...")]
 
 
-@asks("fit", files="jobs")
+@asks("fit", w.on_workers, o.table, o.shown, files="jobs")
 def fit(
     files: Files,
     out: Annotated[Path, written("Where the model goes.", "--out", "-o")] = Path("model.rheo"),
@@ -24,20 +24,13 @@ def fit(
     ] = "nodes",
     seed: o.Seed = 0,
     out_of_core: Annotated[bool, option("Never hold all jobs in memory.", "--out-of-core")] = False,
-    dask: w.Dask = None,
-    slurm: w.Queue = None,
-    workers: w.Count = 2,
     memory: w.Memory = "8GB",
     work: Annotated[
         Path | None,
         option("Folder from where an interrupted out-of-core fit goes on.", file_okay=False),
     ] = None,
-    form: o.Form = "",
-    mapped: o.Map = None,
-    column: o.Columns = None,
     known: o.Known = None,
-    json: o.Json = False,
-) -> Values:
+) -> None:
     """Learn from a job log and save the model; says how right it is on the newest jobs.
 
     The saved model has learnt from all finished jobs of FILE; the scores come from a model that had
@@ -47,6 +40,3 @@ def fit(
     an XGBoost or LightGBM model part by part; what --test-fraction holds back is then not
     learned from.
     """
-    from rheostat.questions.workers import workers_of
-
-    return {"workers": workers_of(dask, slurm, workers, memory)}

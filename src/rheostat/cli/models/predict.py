@@ -10,14 +10,10 @@ from rheostat.cli.asks import asks
 from rheostat.cli.options.declared import option
 
 
-@asks("predict")
+@asks("predict", o.table, o.shown)
 def predict(
     file: o.File,
     model: Annotated[Path, option("A model saved by rheostat fit.")],
-    form: o.Form = "",
-    mapped: o.Map = None,
-    column: o.Columns = None,
-    json: o.Json = False,
 ) -> None:
     """Forecast every job of FILE at the setting it asked for, with 90 % intervals.
 

@@ -10,7 +10,7 @@ from rheostat.cli.asks import asks
 from rheostat.cli.options.declared import argument, option
 
 
-@asks("network.generate")
+@asks("network.generate", o.shown)
 def generate(
     folder: Annotated[Path, argument("Written here, as read takes it.", "FOLDER", writable=True)],
     sizes: Annotated[
@@ -21,7 +21,6 @@ def generate(
         float, option("Share of its link that a source of noise sends.", min=1e-3)
     ] = 0.1,
     seed: o.Seed = 0,
-    json: o.Json = False,
 ) -> None:
     """Simulate two applications and noise on a Dragonfly with SimGrid (Debian: python3-simgrid).
 

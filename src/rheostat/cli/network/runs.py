@@ -23,19 +23,16 @@ Save = Annotated[Path | None, option("Keep the model in this file.", "--save", "
 Ahead = Annotated[int, option("Iterations ahead.", "--steps", min=1, max=30)]
 
 
-@asks("network.read", folder="run")
-def read(folder: Folder, json: o.Json = False) -> None:
+@asks("network.read", o.shown, folder="run")
+def read(folder: Folder) -> None:
     """Read a folder of what CODES wrote, check it, and say what is in it."""
 
 
-@asks("network.forecast", folder="run")
+@asks("network.forecast", o.drawn, folder="run")
 def forecast(
     folder: Folder,
     app: App = None,
     steps: Ahead = 30,
-    html: o.Html = None,
-    figure: o.Figure = None,
-    json: o.Json = False,
 ) -> None:
     """Forecast the next iterations of each application, with intervals.
 
@@ -45,8 +42,8 @@ def forecast(
     """
 
 
-@asks("network.fit", folder="run", save="out")
-def fit(folder: Folder, save: Save = None, app: App = None, json: o.Json = False) -> None:
+@asks("network.fit", o.shown, folder="run", save="out")
+def fit(folder: Folder, save: Save = None, app: App = None) -> None:
     """Learn the iteration times of a run, for `rheostat network serve --model`.
 
     Printed is the error one iteration ahead of ours and of the baselines, over the newest 70 %.

@@ -18,6 +18,8 @@ from rheostat.cli.options.tables import ReaderOptions as ReaderOptions
 from rheostat.cli.options.tables import Units as Units
 from rheostat.cli.options.tables import Where as Where
 from rheostat.cli.options.tables import Zone as Zone
+from rheostat.cli.options.tables import log as log
+from rheostat.cli.options.tables import table as table
 from rheostat.cli.options.wanted import RUNTIME_ENERGY as RUNTIME_ENERGY
 from rheostat.cli.options.wanted import AdviceObjectives as AdviceObjectives
 from rheostat.cli.options.wanted import Knobs as Knobs
@@ -29,4 +31,7 @@ from rheostat.cli.options.wanted import Within as Within
 from rheostat.cli.options.written import Figure as Figure
 from rheostat.cli.options.written import Html as Html
 from rheostat.cli.options.written import Json as Json
-from rheostat.cli.options.written import two_to_draw as two_to_draw
+from rheostat.cli.options.written import drawn as drawn
+from rheostat.cli.options.written import front_drawn as front_drawn
+from rheostat.cli.options.written import paged as paged
+from rheostat.cli.options.written import shown as shown

@@ -16,26 +16,25 @@ Estimates = Annotated[
         "xgboost, lightgbm, or the file of a saved model."
     ),
 ]
-Semantics = Annotated[
-    str, option("textbook, or cqsim: waiting jobs planned with their true run time.")
-]
-Ties = Annotated[str, option("One scheduling pass per event, or per time stamp (batch).")]
-Overdue = Annotated[
-    str,
-    option(
-        "When a job that outlived its estimate is expected to end: in the past as "
-        "estimated, now, or later, its estimate raised step by step; the same for all "
-        "policies of a table.  [default: past; in compare, with learned estimates and "
-        "beside agent:ours, extend]",
-        metavar="past|now|extend",
-    ),
-]
 
-Guard = Annotated[
-    str,
-    option(
-        "Keep the longest wait of every policy near so many times that of FCFS with "
-        "EASY: jobs go first before theirs is longer.  A single policy: NAME+1.5x.",
-        metavar="1.5x",
-    ),
-]
+
+def planned(
+    estimates: Estimates = "user",
+    semantics: Annotated[
+        str, option("textbook, or cqsim: waiting jobs planned with their true run time.")
+    ] = "textbook",
+    ties: Annotated[
+        str, option("One scheduling pass per event, or per time stamp (batch).")
+    ] = "event",
+    overdue: Annotated[
+        str,
+        option(
+            "When a job that outlived its estimate is expected to end: in the past as "
+            "estimated, now, or later, its estimate raised step by step; the same for all "
+            "policies of a table.  [default: past; in compare, with learned estimates and "
+            "beside agent:ours, extend]",
+            metavar="past|now|extend",
+        ),
+    ] = "",
+) -> None:
+    """What planning believes of run times, and when it is done."""

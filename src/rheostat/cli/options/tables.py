@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+from rheostat.cli.asks import Values
 from rheostat.cli.options.declared import argument, option
 
 File = Annotated[Path, argument("A job log or table of runs, any format read knows.", "FILE")]
@@ -38,3 +39,18 @@ Zone = Annotated[str, option("Time zone of a clock that has none.")]
 ReaderOptions = Annotated[
     list[str] | None, option("Option of a format, as rejoin=JobName. Repeatable.", "--option")
 ]
+
+
+def log(
+    form: Form = "", mapped: Map = None, column: Columns = None, zone: Zone = "",
+    option: ReaderOptions = None,
+) -> Values:  # fmt: skip
+    """How a log is read, whatever its format takes."""
+    from rheostat.questions.parse import parse_reader_options
+
+    options = parse_reader_options(column or (), columns=mapped, zone=zone, options=option or ())
+    return {"options": options}
+
+
+def table(form: Form = "", mapped: Map = None, column: Columns = None) -> None:
+    """How a file is read."""

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from rheostat.cli.options.declared import option, written
+from rheostat.cli.options.wanted import RUNTIME_ENERGY, Objectives
 
 Html = Annotated[Path | None, written("Also write an HTML report here.")]
 
@@ -44,3 +45,23 @@ Figure = Annotated[
 ]
 
 Json = Annotated[bool, option("One JSON document on stdout.", "--json")]
+
+
+def shown(json: Json = False) -> None:
+    """An answer that is printed."""
+
+
+def paged(html: Html = None, json: Json = False) -> None:
+    """One that is a page as well."""
+
+
+def drawn(html: Html = None, figure: Figure = None, json: Json = False) -> None:
+    """One with a picture."""
+
+
+def front_drawn(
+    objectives: Objectives = RUNTIME_ENERGY, html: Html = None, figure: Figure = None,
+    json: Json = False,
+) -> None:  # fmt: skip
+    """A front, which is drawn of two objectives."""
+    two_to_draw(figure, objectives)

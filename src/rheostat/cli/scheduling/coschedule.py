@@ -10,7 +10,7 @@ from rheostat.cli.asks import Values, asks
 from rheostat.cli.options.declared import argument, option, written
 
 
-@asks("coschedule", policy="policies")
+@asks("coschedule", o.drawn, policy="policies")
 def coschedule(
     profiles: Annotated[
         Path,
@@ -57,10 +57,7 @@ def coschedule(
     out: Annotated[
         Path | None, written("Write the best schedule here, as CSV.", "--out", "-o")
     ] = None,
-    html: o.Html = None,
-    figure: o.Figure = None,
     seed: o.Seed = 0,
-    json: o.Json = False,
 ) -> Values:
     """Pack jobs on the GPUs of a node and say what it takes in time and energy.
 

@@ -11,7 +11,7 @@ from rheostat.cli.options.batch import MachineSize
 from rheostat.cli.options.declared import argument, option, written
 
 
-@asks("explain_policy", instead={"export": "export_policy"}, export="language")
+@asks("explain_policy", o.drawn, instead={"export": "export_policy"}, export="language")
 def explain(
     policy: Annotated[
         str,
@@ -46,11 +46,8 @@ def explain(
     out: Annotated[
         Path | None, written("Write the source here.  [default: standard output]", "--out", "-o")
     ] = None,
-    html: o.Html = None,
-    figure: o.Figure = None,
     seed: o.Seed = 0,
     form: o.Form = "",
-    json: o.Json = False,
 ) -> Values:
     """Say how POLICY decides: its rules, how often each is used, how far they can be trusted.
 

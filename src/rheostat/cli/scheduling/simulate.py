@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from rheostat.cli import options as o
-from rheostat.cli.asks import Values, asks
+from rheostat.cli.asks import asks
 from rheostat.cli.options import batch as b
 from rheostat.cli.options.declared import option, written
 
@@ -24,7 +24,7 @@ def _tell_orders(asked: bool) -> None:
     raise typer.Exit
 
 
-@asks("simulate", trace="jobs")
+@asks("simulate", b.planned, o.log, o.drawn, trace="jobs")
 def simulate(
     trace: b.Trace,
     machine: b.MachineSize = "",
@@ -39,11 +39,14 @@ def simulate(
             " Repeatable, the first is what the others are compared with.  [default: easy]"
         ),
     ] = None,
-    estimates: b.Estimates = "user",
-    semantics: b.Semantics = "textbook",
-    ties: b.Ties = "event",
-    overdue: b.Overdue = "",
-    guard: b.Guard = "",
+    guard: Annotated[
+        str,
+        option(
+            "Keep the longest wait of every policy near so many times that of FCFS with "
+            "EASY: jobs go first before theirs is longer.  A single policy: NAME+1.5x.",
+            metavar="1.5x",
+        ),
+    ] = "",
     replays: Annotated[
         int,
         option(
@@ -62,20 +65,11 @@ def simulate(
     orders: Annotated[
         bool, option("Say what each ORDER means.", "--orders", callback=_tell_orders, is_eager=True)
     ] = False,
-    html: o.Html = None,
-    figure: o.Figure = None,
     seed: o.Seed = 0,
-    form: o.Form = "",
-    map_file: o.Map = None,
-    column: o.Columns = None,
-    json: o.Json = False,
-) -> Values:
+) -> None:
     """Run TRACE through batch policies and compare how long jobs wait.
 
     Sizes are processors asked for, else used.  Rows that no machine could run are noted and left
     out; nothing else is changed.  Differences from the first policy are paired, job by job; their
     intervals are drawn with --seed.
     """
-    from rheostat.questions.parse import parse_reader_options
-
-    return {"options": parse_reader_options(column or (), columns=map_file)}

@@ -10,7 +10,7 @@ from rheostat.cli.asks import asks
 from rheostat.cli.options.declared import argument, option, written
 
 
-@asks("caps", tried="runs", by="group_by")
+@asks("caps", o.table, o.drawn, tried="runs", by="group_by")
 def caps(
     known: Annotated[Path, argument("Runs of known applications under caps.", "KNOWN")],
     app: Annotated[str, option("The application asked about.")],
@@ -27,11 +27,6 @@ def caps(
     ] = None,
     where: o.Where = None,
     by: o.By = "",
-    html: o.Html = None,
-    figure: o.Figure = None,
-    form: o.Form = "",
-    mapped: o.Map = None,
-    column: o.Columns = None,
     knob: Annotated[
         list[str] | None,
         option(
@@ -40,7 +35,6 @@ def caps(
             "--knob",
         ),
     ] = None,
-    json: o.Json = False,
 ) -> None:
     """Say from a few runs how slow an application gets under caps, what to keep, what to try next.
 

@@ -9,7 +9,7 @@ from rheostat.cli.asks import asks
 from rheostat.cli.options.declared import option
 
 
-@asks("front")
+@asks("front", o.table, o.front_drawn)
 def front(
     file: o.File,
     job: Annotated[str, option("The job's id.")] = "",
@@ -18,20 +18,13 @@ def front(
         option("Instead of --job: column=value, first match; these make runs alike."),
     ] = None,
     knob: o.Knobs = None,
-    objectives: o.Objectives = o.RUNTIME_ENERGY,
     rule: o.RuleText = "knee",
     within: o.Within = None,
     model: o.Saved = None,
     trial: o.TrialPlan = None,
     kind: o.Kind = "auto",
-    html: o.Html = None,
-    figure: o.Figure = None,
     seed: o.Seed = 0,
-    form: o.Form = "",
-    mapped: o.Map = None,
-    column: o.Columns = None,
     known: o.Known = None,
-    json: o.Json = False,
 ) -> None:
     """Forecast one job at every setting and take one: the front, the choice and the reasons.
 
@@ -41,4 +34,3 @@ def front(
     submission times) a setting that was run shows its measurement, and the model fills only the
     settings that were not; if all are of one application, none has to be named.
     """
-    o.two_to_draw(figure, objectives)

@@ -10,7 +10,7 @@ from rheostat.cli.asks import Values, asks
 from rheostat.cli.options.declared import argument, option, written
 
 
-@asks("measure", meters="meter_names", perf="events")
+@asks("measure", o.paged, meters="meter_names", perf="events")
 def measure(
     command: Annotated[
         list[str] | None, argument("The command and its arguments, after --.", "-- COMMAND...")
@@ -33,7 +33,6 @@ def measure(
     replay: Annotated[
         Path | None, option("Add up a recording instead of running a command.")
     ] = None,
-    html: o.Html = None,
     json: o.Json = False,
 ) -> Values:
     """Run a command; print its time and energy, domain by domain, and how each is known.

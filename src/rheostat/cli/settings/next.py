@@ -9,7 +9,7 @@ from rheostat.cli.asks import asks
 from rheostat.cli.options.declared import option
 
 
-@asks("next_settings", file="runs")
+@asks("next_settings", o.table, o.shown, file="runs")
 def next(
     file: o.File,
     knob: o.Knobs = None,
@@ -21,10 +21,6 @@ def next(
     rule: o.RuleText = "knee",
     within: o.Within = None,
     seed: o.Seed = 0,
-    form: o.Form = "",
-    mapped: o.Map = None,
-    column: o.Columns = None,
-    json: o.Json = False,
 ) -> None:
     """Name the settings to measure next, given the runs in FILE; nothing is run.
 

@@ -10,7 +10,7 @@ from rheostat.cli.asks import asks
 from rheostat.cli.options.declared import argument, option
 
 
-@asks("search")
+@asks("search", o.front_drawn)
 def search(
     space: Annotated[Path, argument("TOML: a [knobs] table, see --help below.", "SPACE.toml")],
     measure: Annotated[
@@ -36,14 +36,10 @@ def search(
         Path | None, option("Power of runs that are not metered: a model saved by rheostat fit.")
     ] = None,
     timeout: Annotated[str, option("A run that takes longer counts as failed.")] = "1d",
-    objectives: o.Objectives = o.RUNTIME_ENERGY,
     rule: o.RuleText = "knee",
     within: o.Within = None,
-    html: o.Html = None,
-    figure: o.Figure = None,
     seed: o.Seed = 0,
     column: o.Columns = None,
-    json: o.Json = False,
 ) -> None:
     """Measure a few settings of your own code, well chosen, and take one.
 
@@ -54,4 +50,3 @@ def search(
     --objectives runtime_s,node_hours needs no energy, and --power-model predicts it. A run that
     fails, or whose output --check calls wrong, is not asked again.
     """
-    o.two_to_draw(figure, objectives)

@@ -8,13 +8,13 @@ from typing import Annotated
 import typer
 
 from rheostat.cli import options as o
-from rheostat.cli.asks import Values, asks
+from rheostat.cli.asks import asks
 from rheostat.cli.options import workers as w
 from rheostat.cli.options.declared import option
 from rheostat.cli.site.site_options import Store
 
 
-@asks("site.ingest")
+@asks("site.ingest", w.on_workers, o.shown)
 def ingest(
     store: Store,
     source: Annotated[
@@ -32,20 +32,12 @@ def ingest(
     ] = "1h",
     window: Annotated[str, option("How much time one call asks for.")] = "1d",
     zone: o.Zone = "UTC",
-    dask: w.Dask = None,
-    slurm: w.Queue = None,
-    workers: w.Count = 2,
-    memory: w.Memory = "2GB",
-    json: o.Json = False,
-) -> Values:
+) -> None:
     """Take jobs into a store that summary, decide, backtest and fit read as they read a log.
 
     Each job is in it once, however often it is taken in and wherever a process was killed; later
     states replace earlier ones. Energy of steps is counted once, and jobs that shared a node are
     marked, as Slurm gives each of them all joules of the node.
     """
-    from rheostat.questions.workers import workers_of
-
     if (source is None) != sacct:
         raise typer.BadParameter("expected either --from FILE or --sacct", param_hint="--from")
-    return {"workers": workers_of(dask, slurm, workers, memory)}

@@ -12,7 +12,7 @@ from rheostat.cli.options.declared import argument, option
 from rheostat.cli.site.site_options import DryRun, Etc
 
 
-@asks("site.install")
+@asks("site.install", o.shown)
 def install(
     advice: Annotated[Path, argument("What rheostat decide --out wrote.", "ADVICE")],
     etc: Etc = Path("/etc/slurm"),
@@ -30,7 +30,6 @@ def install(
         option("Weights of the queue's order, by rheostat explain POLICY --export slurm."),
     ] = None,
     dry_run: DryRun = False,
-    json: o.Json = False,
 ) -> None:
     """Write Slurm's hooks for advice at submission into its folder; nothing of the site's changes.
 
@@ -41,8 +40,8 @@ def install(
     """
 
 
-@asks("site.uninstall")
-def uninstall(etc: Etc = Path("/etc/slurm"), dry_run: DryRun = False, json: o.Json = False) -> None:
+@asks("site.uninstall", o.shown)
+def uninstall(etc: Etc = Path("/etc/slurm"), dry_run: DryRun = False) -> None:
     """Take out what install wrote, as far as nobody has changed it since.
 
     Refused while slurm.conf still includes our settings: slurmctld would not start without them.

@@ -11,11 +11,10 @@ from rheostat.cli.options.declared import option
 from rheostat.cli.site.site_options import DryRun, Log
 
 
-@asks("site.drift", log="jobs")
+@asks("site.drift", o.shown, log="jobs")
 def drift(
     log: Log,
     model: Annotated[Path, option("What rheostat fit --out wrote.", metavar="FILE")],
-    json: o.Json = False,
 ) -> None:
     """Say by week how right a saved model was, and raise an alarm with its reason.
 
@@ -27,7 +26,7 @@ def drift(
     """
 
 
-@asks("site.refit", log="jobs")
+@asks("site.refit", o.shown, log="jobs")
 def refit(
     log: Log,
     model: Annotated[Path, option("The model in use, which is replaced.", metavar="FILE")],
@@ -40,7 +39,6 @@ def refit(
     ] = False,
     dry_run: DryRun = False,
     seed: o.Seed = 0,
-    json: o.Json = False,
 ) -> None:
     """Fit anew; the new model replaces the saved one if it is not worse on the newest jobs.
 

@@ -11,7 +11,7 @@ from rheostat.cli.options.declared import option
 from rheostat.cli.site.site_options import Store
 
 
-@asks("site.power", mapped="mapping")
+@asks("site.power", o.shown, mapped="mapping")
 def power(
     store: Store,
     mapped: Annotated[
@@ -21,7 +21,6 @@ def power(
         str, option("How far before the end of the last call jobs may have ended.")
     ] = "1h",
     window: Annotated[str, option("How much time one query asks for.")] = "1h",
-    json: o.Json = False,
 ) -> None:
     """Take the power of jobs that ended from a site's Prometheus into their store.
 

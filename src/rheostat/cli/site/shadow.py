@@ -11,14 +11,12 @@ from rheostat.cli.options.declared import option
 from rheostat.cli.site.site_options import Log
 
 
-@asks("site.shadow", log="jobs")
+@asks("site.shadow", o.paged, log="jobs")
 def shadow(
     log: Log,
     advice: Annotated[
         Path, option("What rheostat decide --out wrote before the jobs came.", metavar="FILE")
     ],
-    json: o.Json = False,
-    html: o.Html = None,
 ) -> None:
     """Say what installed advice would have changed, by user and application, and what it saved.
 

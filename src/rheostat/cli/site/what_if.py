@@ -11,7 +11,7 @@ from rheostat.cli.options.declared import option
 from rheostat.cli.site.site_options import Log
 
 
-@asks("site.what_if", log="jobs")
+@asks("site.what_if", o.paged, log="jobs")
 def what_if(
     log: Log,
     grid: Annotated[
@@ -42,8 +42,6 @@ def what_if(
     replays: Annotated[int, option("For the intervals.", min=0, max=20)] = 5,
     zone: o.Zone = "UTC",
     seed: o.Seed = 0,
-    json: o.Json = False,
-    html: o.Html = None,
 ) -> None:
     """Replay a site's log under what a grid asks - price, carbon, a cap that moves - plan by plan.
 

@@ -12,7 +12,7 @@ from rheostat.cli.options.declared import option
 Turned = Annotated[str, option("The setting that is turned.")]
 
 
-@asks("trial.plan")
+@asks("trial.plan", o.table, o.shown)
 def plan(
     file: o.File,
     share: Annotated[
@@ -30,10 +30,6 @@ def plan(
         Path | None, option("Write the plan as CSV.", "--out", "-o", writable=True)
     ] = None,
     seed: o.Seed = 0,
-    form: o.Form = "",
-    mapped: o.Map = None,
-    column: o.Columns = None,
-    json: o.Json = False,
 ) -> None:
     """Name the jobs of FILE to run at a quarter or four times their setting; how many are needed.
 
@@ -42,7 +38,7 @@ def plan(
     """
 
 
-@asks("trial.read", plan="trial")
+@asks("trial.read", o.table, o.shown, plan="trial")
 def read(
     file: o.File,
     plan: Annotated[
@@ -50,10 +46,6 @@ def read(
     ] = None,
     knob: Turned = "nodes",
     seed: o.Seed = 0,
-    form: o.Form = "",
-    mapped: o.Map = None,
-    column: o.Columns = None,
-    json: o.Json = False,
 ) -> None:
     """Say what the trial's jobs in the log FILE told, beside what the log alone would say.
 
