@@ -1,7 +1,7 @@
 """Which serving configuration takes the least energy per token: the law beside others.
 
     python benchmarks/energylens.py [--quick] [--json] [--seeds N] [--methods ours ours-next]
-    python benchmarks/energylens.py --sources [--quick] [--json] [--seeds N]
+    python benchmarks/energylens.py --sources [NAME ...] [--quick] [--json] [--seeds N]
 
 Data: ML.ENERGY V3 without fill-in-the-middle, 788 measured configurations.  A scenario is a group
 of configurations among which one is chosen; a method is fitted to some measurements and its least
@@ -43,6 +43,7 @@ import polars as pl
 import serving_sources
 from rich.console import Console
 from rich.table import Table
+from serving_sources import chosen, least
 from sklearn.ensemble import GradientBoostingRegressor
 from sklearn.linear_model import LinearRegression
 
@@ -56,8 +57,6 @@ from rheostat.prediction.serving_law.configurations import Configurations
 from rheostat.prediction.serving_law.operon_law import OperonLaw
 from rheostat.prediction.serving_law.predictor import NOISE
 from rheostat.questions.llm.kernel_prior import kernel_prior
-from rheostat.questions.llm.standing_rule import surer, unbroken
-from rheostat.recipes.energylens import RULES as RULES_OF_PLAN
 from rheostat.tradeoff.decisive import most_decisive
 
 ROOT = Path(os.environ.get("RHEOSTAT_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -77,7 +76,7 @@ def main() -> None:
     args = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     args.add_argument("--quick", action="store_true", help="fewer samples and seeds")
     args.add_argument("--json", action="store_true", help="one JSON document")
-    args.add_argument("--sources", action="store_true", help="leave one source out instead")
+    args.add_argument("--sources", nargs="*", help="leave one source out instead: all, or these")
     args.add_argument("--seeds", type=int, default=0)
     args.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
     given = args.parse_args()
@@ -85,9 +84,10 @@ def main() -> None:
         sys.exit(f"measured data not found at {FILE}; set RHEOSTAT_DATA")
     runs = loaded()
     seeds = given.seeds or (3 if given.quick else 20)
-    if given.sources:
+    if given.sources is not None:
         tables = {"mlenergy-v3": runs, "mlenergy-v2": with_pipelines()}
-        serving_sources.main(ROOT / "llm", tables, RULES, seeds=seeds, as_json=given.json)
+        serving_sources.main(ROOT / "llm", tables, RULES, seeds=seeds, as_json=given.json,
+                             only=given.sources)  # fmt: skip
         return
     sizes = {m: ((30,) if m == "ours-next" else (50,)) if given.quick else
              ASKED if m == "ours-next" else SAMPLES for m in given.methods}  # fmt: skip
@@ -220,27 +220,6 @@ def score(
         "median_ape": None if none_left else float(np.median(np.abs(np.expm1(mean - y))[rest])),
         "coverage": inside,
     }  # fmt: skip
-
-
-def least(mean: np.ndarray, groups: Groups) -> Taken:
-    """Where an answer knows no difference, each is as likely to be taken."""
-    return [g[mean[g] <= mean[g].min() + 1e-12] for g in groups]
-
-
-def chosen(
-    runs: JobTable, rows: Sequence[int], groups: Groups, mean: np.ndarray,
-    deviation: np.ndarray | None, covariance: np.ndarray | None = None,
-) -> Taken:  # fmt: skip
-    """As `rheostat llm plan` takes: a rule that nothing measured contradicts stands."""
-    taken = least(mean, groups)
-    kept = {} if covariance is None else unbroken(runs.rows(np.asarray(rows)))
-    settings = runs.frame.rows(named=True) if kept else []
-    for (name, pairs), (k, group) in itertools.product(kept.items(), enumerate(groups)):
-        row = min(group, key=lambda i, key=RULES_OF_PLAN[name]: key(settings[i]))
-        both = np.array([taken[k][0], row])
-        if not surer(mean[both], covariance[np.ix_(both, both)], pairs):
-            taken[k] = both[1:]
-    return taken
 
 
 def drawn(runs: JobTable, size: int, seed: int) -> np.ndarray:

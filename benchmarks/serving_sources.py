@@ -1,6 +1,6 @@
 """Leave one source out: serving tables of which a few rows are one's own, and the rest judge.
 
-    python benchmarks/energylens.py --sources [--quick] [--json] [--seeds N]
+    python benchmarks/energylens.py --sources [NAME ...] [--quick] [--json] [--seeds N]
 
 Sources: ML.ENERGY V2 and V3, Splitwise (Llama 2 70B and BLOOM, prompts of 128 to 8192 tokens),
 Argonne's LLM-Inference-Bench (48 rows with watts; and, without energy, its rows of tensor, pipeline
@@ -14,6 +14,7 @@ and indicators of names; the rules of `energylens` learn nothing.
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 from collections.abc import Callable, Sequence
@@ -35,6 +36,8 @@ from rheostat.errors import DataError
 from rheostat.prediction.serving_law import ServingLaw
 from rheostat.prediction.serving_law.configurations import Configurations
 from rheostat.prediction.serving_law.predictor import NOISE
+from rheostat.questions.llm.standing_rule import surer, unbroken
+from rheostat.recipes.energylens import RULES as RULES_OF_PLAN
 
 Z90 = 1.645
 SAMPLES = (20, 50)
@@ -43,7 +46,7 @@ NAMES = ("app", "workload", "gpu_model", "architecture", "weight_precision")
 MIXTRAL = (46.7e9, 12.9e9)
 ARGONNE_SIZES = {"Llama-2-7b": 6.7e9, "Llama-3-8B": 8e9, "Llama-2-70b": 69e9, "Llama-3-70B": 70e9,
                  "Qwen2-7B": 7.6e9, "Mistral-7B": 7.2e9, "Mixtral-8x7B": MIXTRAL[0]}  # fmt: skip
-Answer = tuple[np.ndarray, np.ndarray | None]  # logarithm of every row, and its deviation
+Answer = tuple[Any, ...]  # logarithm of every row, its deviation; covariance, if it is known
 
 
 def splitwise(root: Any) -> JobTable:
@@ -162,11 +165,33 @@ def columns(runs: JobTable) -> np.ndarray:
     return np.asarray(every[:, np.ptp(every, axis=0) > 0])
 
 
+def least(mean: np.ndarray, groups: list[np.ndarray]) -> list[np.ndarray]:
+    """Where an answer knows no difference, each is as likely to be taken."""
+    return [g[mean[g] <= mean[g].min() + 1e-12] for g in groups]
+
+
+def chosen(
+    runs: JobTable, rows: Sequence[int], groups: list[np.ndarray], mean: np.ndarray,
+    deviation: np.ndarray | None, covariance: np.ndarray | None = None,
+) -> list[np.ndarray]:  # fmt: skip
+    """As `rheostat llm plan` takes: a rule that nothing measured contradicts stands."""
+    taken = least(mean, groups)
+    kept = {} if covariance is None else unbroken(runs.rows(np.asarray(rows)))
+    settings = runs.frame.rows(named=True) if kept else []
+    for (name, pairs), (k, group) in itertools.product(kept.items(), enumerate(groups)):
+        keys = {i: RULES_OF_PLAN[name](settings[i]) for i in group}
+        both = np.array([taken[k][0], min(keys, key=keys.__getitem__)])
+        differ = keys[both[0]] != keys[both[1]]
+        if differ and not surer(mean[both], covariance[np.ix_(both, both)], pairs):
+            taken[k] = both[1:]
+    return taken
+
+
 def ours(runs: JobTable, rows: np.ndarray, target: str, seed: int) -> Answer:
     """The law."""
     law = ServingLaw().fit(runs.rows(rows))
     mean, spread = law.posterior(Configurations.of(runs), [target])
-    return mean, np.sqrt(np.maximum(np.diag(spread), 0) + NOISE**2)
+    return mean, np.sqrt(np.maximum(np.diag(spread), 0) + NOISE**2), spread
 
 
 def gaussian(runs: JobTable, rows: np.ndarray, target: str, seed: int) -> Answer:
@@ -215,6 +240,7 @@ def every(
                     except DataError as error:  # a table that a method cannot read is a result
                         print(f"{name}, {method}: {error}", file=sys.stderr)
                         continue
+                    answer = (*answer[:2], chosen(runs, rows, groups, *answer))
                     yield score(method, name, size, seed, groups, y, answer, rows)
 
 
@@ -223,10 +249,10 @@ def score(
     answer: Answer, rows: Sequence[int] = (),
 ) -> dict[str, Any]:  # fmt: skip
     """Choices over all scenarios; errors and coverage over rows that were not measured."""
-    mean, deviation = answer
+    mean, deviation, *own = answer
     rest = np.setdiff1d(np.arange(len(y)), rows)
     error, learned = (mean - y)[rest], size > 0
-    taken = [g[mean[g] <= mean[g].min() + 1e-12] for g in groups]
+    taken = own[0] if own else least(mean, groups)
     best = [y[g].min() for g in groups]
     both = list(zip(taken, best, strict=True))
     return {
@@ -241,18 +267,21 @@ def score(
 
 
 def main(root: Any, sources: dict[str, JobTable], rules: dict[str, Any], *, seeds: int,
-         as_json: bool, methods: Sequence[str] = tuple(METHODS)) -> None:  # fmt: skip
+         as_json: bool, only: Sequence[str] = ()) -> None:  # fmt: skip
     """Score all methods on all sources, and print."""
     sources = {
         **sources, "splitwise": splitwise(root), "argonne": argonne_power(root),
         "argonne-time": argonne_time(root), "wilkins": wilkins(root),
     }  # fmt: skip
-    rows = list(every(sources, rules, seeds, methods))
+    if unknown := set(only) - set(sources):
+        sys.exit(f"--sources: expected some of {', '.join(sources)}, got {', '.join(unknown)}")
+    sources = {name: runs for name, runs in sources.items() if not only or name in only}
+    rows = list(every(sources, rules, seeds, tuple(METHODS)))
     print(json.dumps({"rows": rows})) if as_json else show(rows)
 
 
 def show(rows: Sequence[dict[str, Any]]) -> None:
-    """Means over seeds."""
+    """Means over seeds, and their standard errors."""
     said = Table("source", "rows", "scenarios", "samples", "method", "median error", "coverage",
                  "top-1", "excess energy")  # fmt: skip
     for key in dict.fromkeys((r["source"], r["samples"], r["method"]) for r in rows):
@@ -264,5 +293,7 @@ def show(rows: Sequence[dict[str, Any]]) -> None:
 
 
 def _mean(rows: Sequence[dict[str, Any]], key: str) -> str:
-    values = [r[key] for r in rows if r[key] is not None]
-    return f"{100 * np.mean(values):.1f} %" if values else ""
+    values = [100 * r[key] for r in rows if r[key] is not None]
+    if len(values) < 2:
+        return f"{values[0]:.1f} %" if values else ""
+    return f"{np.mean(values):.1f} ± {np.std(values, ddof=1) / len(values) ** 0.5:.1f} %"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import polars as pl
 import pytest
 
 from rheostat import Outcome, table
@@ -32,6 +33,18 @@ def test_pairs_at_one_batch_cap_are_counted_and_one_that_contradicts_breaks_the_
     assert "fewest GPUs" not in unbroken(turned)
 
 
+def test_a_pair_has_requests_of_one_length_and_energies_that_were_measured():
+    rows = deployments(caps=(4, 8, 16))
+    dear = rows.frame.with_columns(energy_per_token_j=100.0 * pl.col("energy_per_token_j"))
+    lengths = [100.0] * len(dear) + [1000.0] * len(dear)
+    both = pl.concat([rows.frame, dear]).with_columns(prompt_tokens=pl.Series(lengths))
+    assert unbroken(table(both))["fewest GPUs"] == 18  # prompts of 1000 tokens are not of 100
+    unknown = both.with_columns(
+        energy_per_token_j=pl.when(pl.col("gpus") > 2).then(pl.col("energy_per_token_j"))
+    )
+    assert not unbroken(table(unknown))
+
+
 class SureBy:
     """A law whose second row costs a tenth more, with this standard deviation."""
 
@@ -55,6 +68,17 @@ def test_the_rule_takes_the_place_of_a_choice_that_the_law_is_less_sure_of():
     assert front.choose(kept).because.rule.startswith("fewest GPUs: right in all 12 measured pairs")
     assert standing(SureBy(0.01), runs, front, rule, 0, simple) is None
     assert standing(SureBy(1.0), runs, front, rule, 1, simple) is None
+
+
+def test_a_rule_that_knows_no_difference_leaves_the_choice_to_the_law():
+    runs = deployments()
+    split = [{"tp": 2, "pp": 1}, {"tp": 1, "pp": 2}]
+    settings = table(pl.concat([runs.frame[[0, 0]], pl.DataFrame(split)], how="horizontal"))
+    front = Front(
+        settings, Outcome({"energy_per_token_j": np.ones((1, 2))}), ("energy_per_token_j",)
+    )
+    rule = Weighted({"energy_per_token_j": 1.0})
+    assert standing(SureBy(1.0), runs, front, rule, 1, {"fewest GPUs": 0}) is None
 
 
 @pytest.mark.parametrize(("spread", "stands"), [(1e-3, False), (1.0, True)])

@@ -7,7 +7,8 @@ A hybrid's state is read as no cache is; weights of 8 bits take their kernels lo
 they save, those of experts above all; models of one kind and size may be one network, tuned twice.
 How many tokens of prompts there are is the workload's where lengths were not stated; where they
 were, little of that is left for its name to say, which then tells servers apart: another engine,
-another host of the same GPUs, dearer or cheaper whatever model they serve.
+another host of the same GPUs, dearer or cheaper whatever model they serve.  What the law leaves
+over of requests of one length it leaves over of all such, wherever they are served.
 Each parameter of the law, and the logarithm of what it leaves over, is a sum of independent normal
 deviations, one for each level below; two rows share a level as far as its covariance says.
 
@@ -50,10 +51,13 @@ PARAMETERS: Mapping[str, Mapping[str, float]] = {
 }  # fmt: skip
 """Standard deviations of the log-parameters of `law`, level by level."""
 RESIDUALS: tuple[Mapping[str, float], ...] = (
-    {"server": 0.05, "size": 0.1, "app": 0.03, "run": 0.13, "run, batch": 0.085, "itself": 0.08},
-    {"server": 0.05, "size": 0.12, "app": 0.08, "run": 0.08, "run, batch": 0.065, "itself": 0.05},
-    {"server": 0.05, "size": 0.1, "app": 0.06, "run": 0.08, "run, batch": 0.03, "itself": 0.05},
-)
+    {"server": 0.05, "lengths": 0.1, "size": 0.1, "app": 0.03,
+     "run": 0.13, "run, batch": 0.085, "itself": 0.08},
+    {"server": 0.05, "lengths": 0.1, "size": 0.12, "app": 0.08,
+     "run": 0.08, "run, batch": 0.065, "itself": 0.05},
+    {"server": 0.05, "lengths": 0.1, "size": 0.1, "app": 0.06,
+     "run": 0.08, "run, batch": 0.03, "itself": 0.05},
+)  # fmt: skip
 """Of the logarithms of the time of a step, the energy per token and the power, beside the law."""
 TOGETHER = np.array([[1.0, 0.5, -0.3], [0.5, 1.0, 0.2], [-0.3, 0.2, 1.0]])
 """Their correlations: half of a slow step's surplus is energy's too, at less power."""
@@ -79,7 +83,8 @@ def levels(a: Configurations, b: Configurations) -> dict[str, Array]:
     return {
         "every": np.ones((len(a), len(b))), "kind": kind, "kind, format": kind * weights,
         "size": size, "app": app, "gpu": gpu, "workload": workload,
-        "server": gpu * workload * stated, "requests": requests, "app, requests": app * requests,
+        "server": gpu * workload * stated, "lengths": long * stated,
+        "requests": requests, "app, requests": app * requests,
         "app, gpu": app * gpu, "app, workload": app * workload, "placement": placement,
         "kind, placement": kind * placement,
         "placement, batch": placement * _near(a.batch, b.batch, PLACEMENT_BATCH),

@@ -12,20 +12,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
 from scipy.special import ndtr
 
 from rheostat.core.front import Front, Rule
-from rheostat.core.jobs import JobTable
+from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.outcome import Array
 from rheostat.prediction.serving_law import ServingLaw
 from rheostat.prediction.serving_law.configurations import Configurations
-from rheostat.recipes.energylens import RULES
+from rheostat.recipes.energylens import PRECISION, RULES, SAME_WORK
 
 LEAST = 9
 """Pairs without which nothing is said of a rule: its next answer would be less than 91 % sure."""
 PLAIN = tuple(RULES)[:2]
 """Rules that ask no forecast."""
 ENERGY = "energy_per_token_j"
+ALIKE = ("app", "batch_cap", "power_cap_w", PRECISION, *SAME_WORK)
+"""What a pair has in common, where it is known before a run."""
 
 
 @dataclass(frozen=True)
@@ -52,13 +55,14 @@ def unbroken(runs: JobTable) -> dict[str, int]:
     Parameters
     ----------
     runs
-        Measured configurations.  A pair is of one service at one batch cap; pairs between which a
-        rule knows no difference are no evidence.
+        Measured configurations.  A pair is of one service with requests of one length, at one
+        batch cap, precision and power cap; pairs between which a rule knows no difference are no
+        evidence.
     """
-    groups = [c for c in ("app", "workload", "batch_cap") if c in runs.columns]
+    groups = [c for c in ALIKE if c in runs.columns and runs.schema[c].known <= Moment.SUBMIT]
     pairs = [
         pair
-        for _, group in runs.frame.group_by(groups, maintain_order=True)
+        for _, group in runs.frame.filter(pl.col(ENERGY) > 0).group_by(groups, maintain_order=True)
         for pair in itertools.combinations(group.rows(named=True), 2)
     ]
     made = {}
@@ -97,10 +101,13 @@ def standing(
         Row of each simple rule.
     """
     for name, pairs in unbroken(runs).items():
-        if name not in simple or simple[name] == row:
+        if name not in simple:
             continue
-        both = Configurations.of(front.alternatives.rows([row, simple[name]]))
-        if not surer(*law.posterior(both, [ENERGY]), pairs):
+        both = front.alternatives.rows([row, simple[name]])
+        taken, other = (RULES[name](setting) for setting in both.frame.rows(named=True))
+        if taken == other:  # it knows no difference
+            continue
+        if not surer(*law.posterior(Configurations.of(both), [ENERGY]), pairs):
             words = (
                 f"{name}: right in all {pairs} measured pairs, and the law is less sure of better"
             )
