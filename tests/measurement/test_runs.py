@@ -385,9 +385,9 @@ def test_seconds_that_run_backwards_are_no_clock(csv):
 
 
 def test_numbers_by_thousands_are_told_what_to_do(csv):
-    with pytest.raises(DataError, match="expected a number without separators of thousands"):
+    with pytest.raises(DataError, match="expected a number; write decimals with a point"):
         read_runs(csv('app,nodes,runtime_s,energy_j\na,1,24390,"39,024"\n'))
-    with pytest.raises(DataError, match="'24,154' in runtime_s is no time; write numbers without"):
+    with pytest.raises(DataError, match="'24,154' in runtime_s is no time; write decimals with"):
         read_runs(csv('app,nodes,runtime_s,power_w\na,1,"24,154",900\na,32,1928,9000\n'))
 
 
@@ -406,7 +406,7 @@ def test_thousands_that_can_be_nothing_else_are_read(csv, cells, seconds):
 
 
 def test_a_comma_that_may_be_a_decimal_is_not_taken_for_thousands(csv):
-    with pytest.raises(DataError, match="write numbers without"):
+    with pytest.raises(DataError, match="write decimals with a point"):
         read_runs(csv('app,nodes,runtime_s,power_w\na,1,"1,154",900\na,32,"2,928",9000\n'))
 
 

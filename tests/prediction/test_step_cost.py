@@ -313,3 +313,10 @@ def test_the_next_runs_leave_less_error_than_others_and_what_a_further_fit_says(
                    loadings=np.ones(fit.law.devices))  # fmt: skip
     object.__setattr__(more, "_scaling", fit._scaling)
     assert np.sqrt(np.diag(more.covariance(asked))[wanted].mean()) == pytest.approx(error[1])
+
+
+def test_a_network_is_the_same_however_its_name_is_spelled():
+    from rheostat.prediction.step_cost.rows import TrainingRows
+
+    spelled = table({"app": ["resnet50", "ResNet-50", "ResNet50", "my_net"], "batch_size": [8] * 4})
+    assert TrainingRows.of(spelled).app.tolist() == ["ResNet50"] * 3 + ["my_net"]

@@ -43,3 +43,12 @@ def test_a_front_of_a_case_needs_a_model(files):
     assert len(front.front.alternatives) == 3
     with pytest.raises(DataError, match="found no runtime"):
         rh.front(files / "cases.csv", knobs="nodes=1,2,4")
+
+
+def test_numbers_that_new_cases_have_and_the_model_has_not_learnt_are_named(files):
+    rh.fit(files / "past.csv", method="xgboost", out=files / "m.rheo")
+    (files / "grown.csv").write_text("app,nodes,cells\nlbm,2,9000\nlbm,4,800\n")
+    said = [str(n) for n in rh.predict(files / "grown.csv", files / "m.rheo").notes]
+    assert any("does not use cells" in s and "--known cells=submit" in s for s in said)
+    plain = rh.predict(files / "cases.csv", files / "m.rheo").notes
+    assert not any("does not use" in str(n) for n in plain)

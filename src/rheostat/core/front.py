@@ -257,9 +257,9 @@ class Front:
     def choose(self, rule: Rule, limits: Constraint | Iterable[Constraint] = ()) -> Assignment:
         """The row with the least score among rows that meet every constraint.
 
-        Where some rows were ``measured``, one that was not is taken only if it is better than the
-        best of them in a share `SURE` of draws, or if none of them meets the limits; otherwise it
-        is named as ``because.try_next``.
+        Where some rows were ``measured``, one that was not is taken only if it lies between them
+        and is better than the best of them in a share `SURE` of draws, or if none of them meets
+        the limits; otherwise it is named as ``because.try_next``.
 
         Raises `Infeasible` with the row that misses least where none fits.
         """
@@ -271,7 +271,7 @@ class Front:
         if ran[first] or not ran[order].any():
             return self._assigned(rule, limits, order)
         best = int(order[ran[order]][0])
-        if self._surely(first, rule, limits):
+        if self._between(first) and self._surely(first, rule, limits):
             return self._assigned(rule, limits, order)
         order = np.concatenate([[best], order[order != best]])
         made = self._assigned(rule, limits, order)
@@ -299,6 +299,11 @@ class Front:
         first = int(order[0])
         because = because_of(self, rule, limits, order)
         return Assignment(_job_id(self), self.setting(first), because, first)
+
+    def _between(self, row: int) -> bool:
+        """Whether a forecast lies between settings that were run, as far as its grade tells."""
+        grade = self.outcome.grade
+        return grade is None or bool(grade[row] >= GRADES.index("interpolated"))
 
     def _surely(self, row: int, rule: Rule, limits: Sequence[Constraint]) -> bool:
         """Whether the rule takes ``row`` before all measured rows in a share `SURE` of draws."""

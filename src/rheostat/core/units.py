@@ -25,6 +25,8 @@ def parse_duration(text: str | float) -> float:
     (7200.0, 5400.0, 90.0, 0.05)
     >>> parse_duration("1-02:00:00"), parse_duration("00:00:01.5")
     (93600.0, 1.5)
+    >>> parse_duration("4h38"), parse_duration("2m05")
+    (16680.0, 125.0)
     >>> parse_duration("soon")
     Traceback (most recent call last):
     ...
@@ -47,6 +49,9 @@ def _duration(text: str | float) -> float:
         return d * 86400 + h * 3600 + m * 60 + s
     if re.fullmatch(_NUMBER, plain):
         return float(plain)
+    if short := re.fullmatch(r"(\d+) ?(h|min|m) ?([0-5]\d)", plain):
+        small = 60.0 if short[2] == "h" else 1.0
+        return float(short[1]) * _DURATION_S[short[2]] + float(short[3]) * small
     if re.fullmatch(rf"(?:{_NUMBER}\s*(?:min|ms|[smhd])\s*)+", plain):
         parts = re.findall(rf"{_NUMBER}\s*(min|ms|[smhd])", plain)
         return sum(float(n) * _DURATION_S[u] for n, u in parts)

@@ -321,12 +321,18 @@ def _perhaps(jobs: JobTable, measured: Sequence[str]) -> list[str]:
     ours, pattern = ("runtime_s", TIMED) if measured else ("energy_j", POWERED)
     ours, pattern = ("energy_j", POWERED) if "runtime_s" in measured else (ours, pattern)
     own = [c for c in jobs.columns if c not in VOCABULARY and not TOKENS.search(c.lower())]
-    names = [their_name(jobs, c) for c in own if pattern.search(c.lower())]
+    powered = [c for c in own if pattern.search(c.lower())]
+    names = [their_name(jobs, c) for c in powered]
     if not names:
         return []
     rate = ours == "runtime_s" and RATE.search(names[0].lower())
     if ours == "energy_j" and split_unit(names[0])[1] == "_w":
         ours = "power_w"
+    if grown := [n for n, c in zip(names, powered, strict=True) if _only_grows(jobs, c)]:
+        return [
+            f"{grown[0]} only grows from row to row, as the readings of a meter do: write what "
+            "each run took, its reading after it less the one before it, as energy_j"
+        ]
     alike = [n for n in names if split_unit(n)[1] == split_unit(names[0])[1]]
     parts = ours != "runtime_s" and len(alike) > 1  # of processors and memory, say
     inverse = "1/" if rate else ""
@@ -334,6 +340,19 @@ def _perhaps(jobs: JobTable, measured: Sequence[str]) -> list[str]:
     added = quote(f"{ours}={'+'.join(alike)}")
     both = f" (or --column {added}: their sum)" * parts
     return [f"is it {' or '.join(names)}? name it: {said}{both}"]
+
+
+def _only_grows(jobs: JobTable, name: str) -> bool:
+    """Whether an amount grows with every row, of four or more, from a level above its steps.
+
+    >>> _only_grows(table({"kwh": [48212.2, 48213.1, 48214.0, 48215.3]}), "kwh")
+    True
+    """
+    values = jobs.frame[name].drop_nulls()
+    if not values.dtype.is_numeric() or len(values) < 4:
+        return False
+    steps = values.cast(pl.Float64).diff().drop_nulls()
+    return bool((steps > 0).all()) and float(values[0]) > float(steps.max())  # type: ignore[arg-type]
 
 
 def their_name(jobs: JobTable, name: str) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -156,17 +157,30 @@ def lengthened(draws: Array, d: int) -> Array:
 def _grades(
     rows: JobTable, own: MeasuredSettings, predicted: Outcome, knobs: Sequence[str]
 ) -> NDArray[np.int64]:
-    """Interpolated within the range of the application's own settings, borrowed beyond it."""
+    """Interpolated between the application's own settings, borrowed beyond them.
+
+    Between is within the range of each knob, and of the product and quotient of each two: ranks and
+    threads that together fill the cores lie in a band, and 2048 of them are beyond 256.
+    """
     inside = np.full(len(rows), bool(own.cells))
+    logs = []
     for k in knobs:
         values, ran = rows.frame[k], own.runs.frame[k].drop_nulls()
-        if values.dtype.is_numeric() and len(ran):
-            x = values.to_numpy()
-            inside &= (x >= float(ran.min())) & (x <= float(ran.max()))  # type: ignore[arg-type]
-        else:
+        if not (values.dtype.is_numeric() and len(ran)):
             inside &= values.is_in(ran.implode()).to_numpy()
+            continue
+        x, y = values.to_numpy().astype(float), own.runs.numpy(k)
+        inside &= _within(x, y)
+        logs += [(np.log(x), np.log(y))] if min(np.min(x), np.nanmin(y)) > 0 else []
+    for (a, ran_a), (b, ran_b) in combinations(logs, 2):
+        inside &= _within(a + b, ran_a + ran_b) & _within(a - b, ran_a - ran_b)
     grade = np.where(inside, GRADES.index("interpolated"), GRADES.index("borrowed"))
     return np.where(predicted.abstained, GRADES.index("none"), grade)
+
+
+def _within(values: Array, ran: Array) -> NDArray[np.bool_]:
+    slack = 1e-9
+    return (values >= np.nanmin(ran) - slack) & (values <= np.nanmax(ran) + slack)
 
 
 def tell_runs(searcher: Searcher, runs: JobTable) -> int:

@@ -64,6 +64,8 @@ def changes(front: Front, row: int, base: int) -> dict[str, list[float]]:
 
 def _sentence(choice: Assignment, front: Front | None, base: int | None) -> str:
     what = setting_words(choice.setting)
+    if front is not None and front.measured.any() and not front.measured[choice.index]:
+        what += ", not measured"
     if front is None or base is None or not np.isfinite(front.values[base]).all():
         numbers = choice.because.numbers
         costs = [f"{spanned(*v, unit_of(q))} {plain_name(q)}" for q, v in numbers.items()]

@@ -32,6 +32,7 @@ HOURS = re.compile(r"[ _]*[(\[]\s*h{1,2}:m{1,2}\s*[)\]]$", re.IGNORECASE)
 ENERGY = re.compile(r"energy|consum|joule", re.IGNORECASE)
 SPREAD = r"^\s*([-+]?\d[\d.,]*(?:[eE][-+]?\d+)?)\s*(?:±|\+/?-)\s*\d[\d.,]*(?:[eE][-+]?\d+)?(.*)$"
 """A mean and what it varies by: ``41.2 ± 0.4 s``."""
+PLAIN_NUMBERS = "write decimals with a point, thousands without a separator: 9.852 or 9852"
 THOUSANDS = "cells as sacct writes ConsumedEnergy, 2.70K for 2,700: read in J"
 
 
@@ -108,6 +109,8 @@ def seconds_of_cell(text: str) -> float | None:
     (90.0, 35.0, None)
     >>> [seconds_of_cell(text) for text in ("4251 second(s)", "1 hour 5 mins", "80 ms", "2 hrs")]
     [4251.0, 3900.0, 0.08, 7200.0]
+    >>> seconds_of_cell("4h38"), seconds_of_cell("438")
+    (16680.0, None)
     >>> seconds_of_cell("0 days 00:04:25.5"), seconds_of_cell("1 day, 2:03:04")
     (265.5, 93784.0)
     """
@@ -162,7 +165,8 @@ def _number(text: str, unit: str) -> float | None:
         return plain
     if unit == "s":
         text = WORDS.sub(lambda word: word[0][0].lower(), text)
-    if not re.search(r"[A-Za-z]$", text.strip()):
+    ends = r"([A-Za-z]|\d ?(h|min|m) ?[0-5]\d)$" if unit == "s" else r"[A-Za-z]$"
+    if not re.search(ends, text.strip()):
         return None
     try:
         return parse_duration(text) if unit == "s" else parse_quantity(text, unit)

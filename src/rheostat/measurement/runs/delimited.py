@@ -30,6 +30,7 @@ from rheostat.measurement.runs.languages import SUMMARY
 from rheostat.measurement.runs.table_shapes import (
     columns_by_blanks,
     is_number,
+    levels_joined,
     uncommented,
     unframed,
     units_row,
@@ -62,6 +63,7 @@ def read_delimited(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFr
     if not rows:
         rows, broken = _rows(path, text, delimiter)
     rows = unframed(rows) if delimiter == "|" else rows
+    rows = levels_joined(rows)
     header, body = [h.strip() for h in rows[0]], rows[1:]
     check_columns(path, len(header))
     names = [h or ("row" if i == 0 else f"column_{i}") for i, h in enumerate(header)]

@@ -83,7 +83,7 @@ NAMES: tuple[tuple[str, str], ...] = (
     ("account", r"projekti?|projet|proyecto|projeto|progetto|prosjekt|проект|課題"),
     ("submit_s", r"((data|hora)_(de_)?)?submiss[aã]o|((fecha|hora)_(de_)?)?env[ií]o"
                  r"|((date|heure)_(de_)?)?soumission|soumis(_le)?|((data|ora)_(di_)?)?sottomissione"
-                 r"|einreichung|eingereicht(_am)?|ingediend|inskickad|innsendt|data_zg[lł]oszenia"
+                 r"|einreichung|eingereicht(_am)?|abgabe(zeit(punkt)?)?|abgeschickt(_am)?|ingediend|inskickad|innsendt|data_zg[lł]oszenia"
                  r"|投入時刻|提交时间"),
     ("start_s", r"((data|hora)_(de_)?)?in[ií]cio|((fecha|hora)_(de_)?)?inicio"
                 r"|((date|heure)_)?(de_)?d[eé]but|beginn|startzeit|((data|ora)_)?inizio"

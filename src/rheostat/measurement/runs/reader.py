@@ -23,7 +23,7 @@ from rheostat.measurement.checks import AMOUNTS, ROW, as_jobs, note_rows
 from rheostat.measurement.counters.rates import COUNTERS
 from rheostat.measurement.dates import since_1970
 from rheostat.measurement.parquet import MAGIC, gather, scan
-from rheostat.measurement.runs.cell_units import in_base_units, seconds_of_cell
+from rheostat.measurement.runs.cell_units import PLAIN_NUMBERS, in_base_units, seconds_of_cell
 from rheostat.measurement.runs.delimited import head, knobs_as_numbers, read_delimited
 from rheostat.measurement.runs.derived import (
     cores_of_nodes,
@@ -51,6 +51,7 @@ from rheostat.measurement.runs.guess import (
 from rheostat.measurement.runs.header_units import split_unit
 from rheostat.measurement.runs.job_rows import one_row_a_job
 from rheostat.measurement.runs.local_clock import INSTANTS, instants, read_dates
+from rheostat.measurement.runs.long_tables import quantities_across
 from rheostat.measurement.runs.mapping import ColumnSource, Mapped, load_mapping, spelled
 from rheostat.measurement.runs.named_otherwise import not_as_named
 from rheostat.measurement.runs.published_tables import PRESETS, TRAINING
@@ -195,9 +196,10 @@ def table_frame(
     if not packed:
         reader = read_records if head(path, 64).lstrip()[:1] in (b"{", b"[") else read_delimited
         frame, notes = reader(path, encoding)
+        frame, across = quantities_across(frame)
         frame, read_in = in_base_units(frame, keep)
         frame, repeated = repeats_below(frame)
-        return knobs_as_numbers(frame, keep), [*notes, *read_in, *repeated]
+        return knobs_as_numbers(frame, keep), [*notes, *across, *read_in, *repeated]
     lazy, types = scan(path)
     nested = [c for c, t in types.items() if t.is_nested()]
     notes = [Note(f"not read (lists and structures): {', '.join(nested)}")] if nested else []
@@ -360,7 +362,7 @@ def _not_understood(
         kind = "time" if name.endswith("_s") else "number"
         said = f"{name}: {lost[theirs][0]!r} in {theirs} is no {kind}"
         if name in QUANTITIES and lost[theirs].str.contains(COMMA).any():
-            problems.append(f"{said}; write numbers without separators of thousands")
+            problems.append(f"{said}; {PLAIN_NUMBERS}")
         elif name in QUANTITIES and table[name].null_count() == table.height:
             expected = settings_across(frame.columns) or "seconds, hh:mm:ss or 1h30m"
             problems.append(f"{said}, nor is any other; expected {expected}")
@@ -389,7 +391,7 @@ def _as_numbers(path: str | Path, table: pl.DataFrame) -> pl.DataFrame:
             continue
         bad = values.cast(pl.String).cast(pl.Float64, strict=False).is_null() & values.is_not_null()
         at = int(bad.arg_max() or 0)
-        hint = " without separators of thousands" * ("," in str(values[at]))
+        hint = f"; {PLAIN_NUMBERS}" * ("," in str(values[at]))
         problems.append(
             f"{name} is {values[at]!r} in row {table[ROW][at]}, expected a number{hint}"
         )

@@ -21,6 +21,7 @@ RUN = re.compile(r"(run|rep(eat|etition)?|trial|try|iter(ation)?|sample|measurem
 """What repeats are numbered by."""
 SETTING = re.compile(r"\d[\d.]*[ _-]?[A-Za-z]*|[A-Za-z]{1,10}[ _=-]?\d+")
 """A heading of a pivot table: ``4 nodes``, ``128``, ``n=4``."""
+AGGREGATES = {"mean", "std", "var", "sem", "min", "max", "median", "count", "size", "sum"}
 QUANTITIES = ("runtime_s", "energy_j", "power_w")
 
 
@@ -137,6 +138,27 @@ def units_row(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     ):
         return []
     return [f"{n} [{u}]" if k else n for n, u, k in zip(names, units, known, strict=True)]
+
+
+def levels_joined(rows: Sequence[list[str]]) -> list[list[str]]:
+    """Rows of a table that pandas wrote after ``groupby(...).agg(...)``, with one line of headings.
+
+    Above its rows stand the quantities, what was made of each (mean, std, ...), and often a line
+    that only names the first columns.
+
+    >>> levels_joined([["", "time", "time"], ["", "mean", "std"], ["n", "", ""], ["1", "9", ".2"]])
+    [['n', 'time mean', 'time std'], ['1', '9', '.2']]
+    """
+    if len(rows) < 3 or len({len(r) for r in rows[:3]}) > 1:
+        return list(rows)
+    made = [c.strip().lower() for c in rows[1]]
+    if made[0] or not any(made) or not all(c in AGGREGATES for c in made if c):
+        return list(rows)
+    names = [" ".join(filter(None, map(str.strip, pair))) for pair in zip(*rows[:2], strict=True)]
+    below = rows[2]
+    if not any(c and m for c, m in zip(below, made, strict=True)):
+        return [[n or b.strip() for n, b in zip(names, below, strict=True)], *rows[3:]]
+    return [names, *rows[2:]]
 
 
 def repeats_below(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:

@@ -83,10 +83,19 @@ def parameter_count(name: str, image: int, classes: int = 1000, *, channels: int
 
 def architecture(name: str) -> str:
     """The name as `ARCHITECTURES` spells it; an unknown one is a `DataError`."""
-    spelled = _SPELLED.get(name.lower().replace("_", "").replace("-", ""))
-    if spelled is None:
+    spelled = known_name(name)
+    if spelled not in ARCHITECTURES:
         raise DataError("model", [f"expected one of {', '.join(ARCHITECTURES)}, got {name!r}"])
     return spelled
+
+
+def known_name(name: str) -> str:
+    """The name as `ARCHITECTURES` spells it, any other as it is.
+
+    >>> known_name("resnet-50"), known_name("my_net")
+    ('ResNet50', 'my_net')
+    """
+    return _SPELLED.get(name.lower().replace("_", "").replace("-", ""), name)
 
 
 def _built(

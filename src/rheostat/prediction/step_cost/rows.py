@@ -14,7 +14,12 @@ from numpy.typing import NDArray
 
 from rheostat.core.jobs import JobTable
 from rheostat.errors import DataError
-from rheostat.prediction.architectures.named import ARCHITECTURES, architecture, training_step
+from rheostat.prediction.architectures.named import (
+    ARCHITECTURES,
+    architecture,
+    known_name,
+    training_step,
+)
 from rheostat.prediction.architectures.single import (
     LAYERS,
     NEEDED,
@@ -80,7 +85,7 @@ class TrainingRows:
         return TrainingRows(
             np.array(made).reshape(len(rows), len(TERMS)),
             np.array([_device(row) for row in rows], dtype=np.str_),
-            np.array([str(row["app"]) for row in rows], dtype=np.str_),
+            np.array([known_name(str(row["app"])) for row in rows], dtype=np.str_),
             np.array([float(row.get("batch_size") or 1) for row in rows]),
         )
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.outcome import Outcome
 from rheostat.core.report import Grid, Report, Section
+from rheostat.core.vocabulary import VOCABULARY
 from rheostat.explanation.number_words import unit_of
 from rheostat.prediction.saved_models.persist import PREDICTORS, load
 from rheostat.questions import inputs, listener
@@ -19,6 +20,11 @@ from rheostat.questions.listener import question
 LEVEL = 0.9
 WHO = ("job_id", "user", "app", "nodes")
 QUANTITIES = ("runtime_s", "power_w", "energy_j")
+
+UNUSED = (
+    "the model does not use {}, which these jobs have before they run: where its table of runs has "
+    "that, too, rheostat fit {} learns from it"
+)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -103,11 +109,23 @@ def predict(
     asked = opened.with_columns(
         replace(opened.schema[c], known=Moment.SUBMIT) for c in learnt
     ).known_at(Moment.SUBMIT)
+    if unused := _unused(opened, learnt):
+        listener.note(
+            UNUSED.format(", ".join(unused), " ".join(f"--known {c}=submit" for c in unused))
+        )
     outcome = learner.predict(asked)
     listener.notes(outcome.notes)
     return PredictAnswer(
         jobs=asked, outcome=outcome, model=str(model) if saved else type(model).__name__
     )
+
+
+def _unused(jobs: JobTable, learnt: Sequence[str]) -> list[str]:
+    """Numbers of jobs to come that the model has not learnt from; in a log of runs, none."""
+    if not learnt or "runtime_s" in jobs.columns:
+        return []
+    own = [c for c in jobs.columns if c not in VOCABULARY and c not in learnt]
+    return [inputs.their_name(jobs, c) for c in own if jobs.frame[c].dtype.is_numeric()]
 
 
 def _named(heads: tuple[str, ...], row: tuple[Any, ...]) -> dict[str, Any]:

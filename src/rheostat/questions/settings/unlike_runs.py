@@ -114,8 +114,11 @@ def tell_unlike(runs: JobTable, space: Space) -> None:
 
 
 def _flags(runs: JobTable) -> list[str]:
-    """Columns of two words that are known after a run, as whether it was throttled, or of one."""
-    before = runs.known_at(Moment.SUBMIT).columns
+    """Columns of two words that are known after a run, as whether it was throttled, or of one.
+
+    Runs that were cut off are left out anyway.
+    """
+    before = {*runs.known_at(Moment.SUBMIT).columns, "censored"}
     words = [c for c in runs.columns if runs.frame[c].dtype in (pl.String, pl.Boolean)]
     return [c for c in words if c not in before and runs.frame[c].n_unique() == 2]
 

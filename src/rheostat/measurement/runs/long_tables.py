@@ -1,0 +1,79 @@
+"""Long tables: a row for each quantity of a run, named in one column, its value in another."""
+
+from __future__ import annotations
+
+import re
+
+import polars as pl
+
+from rheostat.core.jobs import Note
+from rheostat.measurement.checks import ROW
+from rheostat.measurement.runs.guess import guess_name
+from rheostat.measurement.runs.header_units import split_unit
+
+NAME = re.compile(
+    r"metric([ _]?name)?|quantity|variable|measure(ment|d)?|counter|field|observable|event"
+    r"|messgr[oö](ß|ss)e|gr[oö](ß|ss)e|grandeur|m[eé]trique|magnitud|grandeza", re.IGNORECASE
+)  # fmt: skip
+VALUE = re.compile(r"(metric[ _]?)?values?|wert|valeur|valor|valore|reading", re.IGNORECASE)
+UNIT = re.compile(r"(metric[ _]?)?units?|einheit|unit[eé]|unidad|unidade", re.IGNORECASE)
+MOST = 100
+"""Quantities of a run; more of them are no headings."""
+QUANTITIES = ("runtime_s", "energy_j", "power_w")
+
+
+def quantities_across(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
+    """A long table with a row per run and a column per quantity; others as they are.
+
+    >>> long = pl.DataFrame({ROW: [0, 1], "threads": [4, 4], "metric": ["runtime", "energy"],
+    ...                      "value": [9.0, 2.0], "unit": ["s", "kJ"]})
+    >>> quantities_across(long)[0].to_dicts()
+    [{'_row': 0, 'threads': 4, 'runtime [s]': 9.0, 'energy [kJ]': 2.0}]
+
+    Runs of which nothing else differs are told apart by their order.
+    """
+    name, value, unit = (_only(frame, words) for words in (NAME, VALUE, UNIT))
+    if not name or not value or frame[name].dtype != pl.String:
+        return frame, []
+    named = _headings(frame, name, unit)
+    if named is None or not any(guess_name(h) in QUANTITIES for h in named.unique()):
+        return frame, []
+    others = [c for c in frame.columns if c not in (ROW, name, value, unit)]
+    long = frame.with_columns(named.alias(name)).drop(unit or [])
+    long = long.with_columns(_turn=pl.int_range(pl.len()).over(*others, name))
+    rows = long.group_by(*others, "_turn", maintain_order=True).agg(pl.col(ROW).min())
+    wide = long.pivot(name, index=[*others, "_turn"], values=value, aggregate_function="first")
+    made = rows.join(wide, on=[*others, "_turn"], nulls_equal=True, maintain_order="left")
+    headings = [c for c in wide.columns if c not in (*others, "_turn")]
+    made = made.select(ROW, *others, *(_as_numbers(made[h]) for h in headings))
+    said = f"a row for each {name} of a run: read as {len(made)} runs with {', '.join(headings)}"
+    return made, [Note(said)]
+
+
+def _only(frame: pl.DataFrame, words: re.Pattern[str]) -> str:
+    """The one column that is called so, "" where none or several are."""
+    own = [c for c in frame.columns if words.fullmatch(c.strip())]
+    return own[0] if len(own) == 1 else ""
+
+
+def _headings(frame: pl.DataFrame, name: str, unit: str) -> pl.Series | None:
+    """The quantity of each row with its unit; None where one has two units, or is not named."""
+    names = frame[name].str.strip_chars()
+    if names.null_count() or not 1 < names.n_unique() <= MOST:
+        return None
+    if not unit:
+        return names
+    units = frame[unit].cast(pl.String).fill_null("").str.strip_chars()
+    pairs = pl.DataFrame({"name": names, "unit": units}).unique(maintain_order=True)
+    if len(pairs) > names.n_unique():
+        return None
+    known = {n: f"{n} [{u}]" for n, u in pairs.rows() if u and split_unit(f"time [{u}]")[2]}
+    return names.replace(known)
+
+
+def _as_numbers(values: pl.Series) -> pl.Series:
+    """Texts as numbers where all are, since numbers and words stood in one column."""
+    if values.dtype != pl.String:
+        return values
+    numbers = values.cast(pl.Float64, strict=False)
+    return numbers if numbers.null_count() == values.null_count() else values

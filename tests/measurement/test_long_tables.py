@@ -1,0 +1,84 @@
+"""Long tables and those with several lines of headings are read as a row per run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rheostat.errors import DataError
+from rheostat.measurement.runs.reader import read_runs
+
+RUNS = [(4, 440.0, 80.0), (4, 450.0, 81.0), (8, 240.0, 49.0)]
+
+
+def long_table(*, unit: bool = True, energy: str = "kJ") -> str:
+    """Three runs, the first two of one setting, that nothing but their order tells apart."""
+    rows = ["threads,metric,value" + ",unit" * unit]
+    for threads, time, joules in RUNS:
+        rows += [f"{threads},runtime,{time}" + ",s" * unit]
+        rows += [f"{threads},energy,{joules}" + f",{energy}" * unit]
+    return "\n".join([*rows, ""])
+
+
+def test_each_run_of_a_long_table_is_a_row(tmp_path: Path) -> None:
+    (file := tmp_path / "long.csv").write_text(long_table())
+    runs = read_runs(file)
+    assert runs.frame["threads"].to_list() == [4, 4, 8]
+    assert runs.frame["runtime_s"].to_list() == [440.0, 450.0, 240.0]
+    assert runs.frame["energy_j"].to_list() == [80e3, 81e3, 49e3]
+    assert any("read as 3 runs" in n.message for n in runs.notes)
+
+
+def test_units_may_stand_in_the_names(tmp_path: Path) -> None:
+    (file := tmp_path / "long.csv").write_text(
+        long_table(unit=False).replace("energy", "energy_kJ").replace("runtime", "runtime_min")
+    )
+    runs = read_runs(file)
+    assert runs.frame["runtime_s"].to_list() == [440.0 * 60, 450.0 * 60, 240.0 * 60]
+    assert runs.frame["energy_j"].to_list() == [80e3, 81e3, 49e3]
+
+
+def test_one_quantity_in_two_units_is_not_guessed(tmp_path: Path) -> None:
+    lines = long_table().replace("8,energy,49.0,kJ", "8,energy,49000,J")
+    (file := tmp_path / "long.csv").write_text(lines)
+    with pytest.raises(DataError, match="no runtime, power or energy"):
+        read_runs(file)
+
+
+def test_a_missing_quantity_is_null_and_words_stay_words(tmp_path: Path) -> None:
+    lines = long_table(unit=False) + "16,runtime,130\n16,state,FAILED\n"
+    (file := tmp_path / "long.csv").write_text(lines)
+    runs = read_runs(file)
+    assert runs.frame["runtime_s"].to_list() == [440.0, 450.0, 240.0, 130.0]
+    assert runs.frame["energy_j"].to_list() == [80.0, 81.0, 49.0, None]
+    assert runs.cut_off.tolist() == [False, False, False, True]
+
+
+def test_what_pandas_writes_of_grouped_runs_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "agg.csv"
+    file.write_text(
+        ",,runtime_s,runtime_s,energy_kJ,energy_kJ\n,,mean,std,mean,std\napp,nodes,,,,\n"
+        "lbm,1,800,9,270,3\nlbm,2,430,8,280,4\n"
+    )
+    runs = read_runs(file)
+    assert runs.frame.select("app", "nodes").rows() == [("lbm", 1), ("lbm", 2)]
+    assert runs.frame["runtime_s"].to_list() == [800.0, 430.0]
+    assert runs.frame["energy_j"].to_list() == [270e3, 280e3]
+
+
+def test_pandas_writes_its_grouped_runs_so() -> None:
+    pandas = pytest.importorskip("pandas")
+    from rheostat.measurement.runs.table_shapes import levels_joined
+
+    runs = pandas.DataFrame({"n": [1, 1, 2], "time": [9.0, 7.0, 5.0]})
+    text = runs.groupby("n").agg({"time": ["mean", "max"]}).to_csv()
+    rows = levels_joined([line.split(",") for line in text.split()])
+    assert rows == [["n", "time mean", "time max"], ["1", "8.0", "9.0"], ["2", "5.0", "5.0"]]
+
+
+def test_a_table_of_words_keeps_its_rows() -> None:
+    from rheostat.measurement.runs.table_shapes import levels_joined
+
+    rows = [["app", "what"], ["mean", "max"], ["lbm", "min"]]
+    assert levels_joined(rows) == rows
