@@ -27,6 +27,8 @@ PER = (
     ("request", r"per_(req(uest)?s?|query|prompt|response|sample|inference|sequence|answer)"),
     ("batch", r"per_batch"),
     ("run", r"per_(run|benchmark|experiment)"),
+    ("krequest", r"per_(k|1k|1e3|thousand|kilo|1000)_?(req(uest)?s?|queries|prompts)"),
+    ("Mrequest", r"per_(m|1m|1e6|million|mega|1000000)_?(req(uest)?s?|queries|prompts)"),
 )
 KINDS = tuple(name for name, _ in PER)
 

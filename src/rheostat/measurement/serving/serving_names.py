@@ -44,6 +44,8 @@ THEIRS: dict[str, tuple[str, ...]] = {
     "batch_cap": (_SERVERS_CAP, "max_concurrency", _CLIENTS),
     "concurrency": ("max_concurrency", _CLIENTS),
     "batch_size": (r"batch(_?size)?|bs",),
+    "power_cap_w": (
+        r"((gpus?|accelerator|enforced)_)?power_?(cap|limit)(_w(atts)?)?|(gpu_)?(cap|limit)_w(atts)?",),
     "weight_precision": (r"precision|dtype|quant(ization)?|weight_dtype|weights_precision",),
     "prompt_tokens": (
         rf"((mean|avg|average|median|number_of|num|max)_)?(isl|(input|prompt)_?"

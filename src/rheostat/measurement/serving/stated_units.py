@@ -21,6 +21,7 @@ STATED = {"energy": ("J/token", "mJ/token", "J/request", "J/batch", "J/run", "Wh
           "power": ("W/gpu", "W/deployment"),
           "batch": ("requests/replica", "requests/deployment"),
           "time": ("s", "ms", "us")}  # fmt: skip
+MANY = {"krequest": 1e3, "Mrequest": 1e6}
 AGREES = 0.2
 """Power over throughput that is this near to the energy per token says that it is of all GPUs."""
 CONTRADICTS = 5.0
@@ -124,6 +125,9 @@ def _tokens(frame: pl.DataFrame, per: str, problems: list[str]) -> pl.Expr | Non
     plain = {"token": 1.0, "Mtoken": 1e6, "ktoken": 1e3}
     if per in plain:
         return pl.lit(plain[per])
+    if per in MANY:
+        answer = _tokens(frame, "request", problems)
+        return None if answer is None else answer * MANY[per]
     there = set(frame.columns)
     every = {c: number(c) for c in there}
     known: Mapping[str, list[tuple[str, ...]]] = {
