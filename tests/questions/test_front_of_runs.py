@@ -98,3 +98,12 @@ def test_settings_without_a_measured_value_that_nothing_forecasts_are_left_out_b
                       rule="weighted=runtime_s:1,rmse:1")  # fmt: skip
     assert len(answer.front.alternatives) == 3
     assert any("rmse: measured alone" in text and "1 of 4" in text for text in answer.notes)
+
+
+def test_a_setting_that_holds_a_limit_in_the_mean_alone_is_named() -> None:
+    runs = rh.table({"nodes": [4, 8, 8, 8, 16], "runtime_s": [520.0, 280.0, 301.0, 304.0, 185.0],
+                     "energy_j": [700e3, 800e3, 801e3, 802e3, 950e3]})  # fmt: skip
+    answer = rh.front(runs, knobs="nodes=4,8,16", rule="deadline=300s")
+    assert answer.choice.setting == {"nodes": 16}
+    (said,) = [str(n) for n in answer.notes if "left out" in str(n)]
+    assert "8 nodes is left out: in the mean runtime at most 5m 0s, but not in 2 of its 3" in said

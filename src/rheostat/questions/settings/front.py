@@ -23,6 +23,7 @@ from rheostat.errors import DataError, Infeasible, QuestionError
 from rheostat.explanation.choices.choice import explain_choice
 from rheostat.explanation.choices.front import explain_front, front_table, row_of
 from rheostat.explanation.narrate import Narrative
+from rheostat.explanation.number_words import setting_words
 from rheostat.prediction.features.requested_settings import as_requested
 from rheostat.prediction.known_values import known_values
 from rheostat.questions import inputs, listener
@@ -35,9 +36,12 @@ from rheostat.questions.settings.unlike_runs import of_one_kind, tell_unlike
 from rheostat.recipes.nodecount import earlier, own_runs
 from rheostat.tradeoff import all_settings
 from rheostat.tradeoff.all_settings import RUNTIME_ENERGY
+from rheostat.tradeoff.limits import Limit
 from rheostat.tradeoff.measured_cells import QUANTITIES, measured, measured_all
 
 SCHEMA = "rheostat.front/1"
+NAMED = 3
+"""Settings that are named where a limit leaves them out."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -280,7 +284,20 @@ def chosen(
         nearest = answer.front.setting(stop.nearest) if stop.nearest >= 0 else None
         stop.answer = replace(answer, nearest=nearest)
         raise
+    for limit in (rules[0], *rules[1]):
+        if isinstance(limit, Limit):
+            _tell_missed_by_few(answer.front, limit)
     return FrontAnswer(front=answer.front, request=answer.request, log=answer.log, choice=choice)
+
+
+def _tell_missed_by_few(front: Front, limit: Limit) -> None:
+    """Say which measured settings hold a limit in the mean, and not in most of their runs."""
+    runs = front.repeats if front.repeats is not None else np.zeros(len(front))
+    near = (front.middle(limit.quantity) <= limit.most) & (limit.excess(front) > 0) & (runs > 1)
+    for row in np.flatnonzero(near)[:NAMED]:
+        over = round(float(runs[row] * (1 - limit.held(front)[row])))
+        what = f"{setting_words(front.setting(int(row)))} is left out: in the mean {limit}"
+        listener.note(f"{what}, but not in {over} of its {runs[row]} runs")
 
 
 def _own(options: Front, request: Mapping[str, Any], model: object, knobs: Sequence[str]) -> Front:
