@@ -131,7 +131,8 @@ BOTH = {"energy_per_token_j": [2.0], "tokens_per_s": [5.0]}
      {"energy": "J/token"}, (3.0, None, [])),
     ({"energy_per_token_j": [1.0], "energy_j": [9.0]}, {}, (1.0, None, [])),
     ({"energy_j": [9.0]}, {"energy": "J/request"},
-     (None, None, ["energy per request needs output_tokens, the tokens of an answer"])),
+     (None, None, ["energy per request needs output_tokens, the tokens of an answer: "
+                   "--column output_tokens=THEIRS or --column output_tokens==VALUE"])),
     ({**BOTH, "power_w": [12.0]}, {}, (2.0, 12.0, [])),
     ({**BOTH, "power_w": [12.6]}, {"power": "W/deployment"}, (2.0, 12.6, [])),
     ({**BOTH, "power_w": [9.0], "gpus": [2]}, {}, (2.0, 9.0, [])),

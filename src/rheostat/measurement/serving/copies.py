@@ -66,9 +66,7 @@ def of_all_copies(
     problems, notes
         What has to be stated, and what is taken for what, is added here.
     """
-    if "batch_size" in frame.columns and "batch_cap" not in frame.columns:
-        frame = frame.rename({"batch_size": "batch_cap"})
-        notes.append(Note("batch_size is taken as the requests that run at once"))
+    frame, unit = _batch(frame, unit, notes)
     if {"concurrency", "batch_cap"} <= set(frame.columns):
         return _of_clients(frame, unit, notes)
     if not {"dp", "batch_cap"} <= set(frame.columns):
@@ -85,6 +83,25 @@ def of_all_copies(
                         "--unit batch=requests/deployment")  # fmt: skip
         return frame
     return frame.with_columns(batch_cap=number("batch_cap") * copies)
+
+
+def _batch(
+    frame: pl.DataFrame, unit: str | None, notes: list[Note]
+) -> tuple[pl.DataFrame, str | None]:
+    """The frame with ``batch_cap``, and of which copies it is where the heading says so.
+
+    >>> _batch(pl.DataFrame({"batch_cap_all": [64]}), None, [])[1]
+    'requests/deployment'
+    """
+    if "batch_cap" in frame.columns:
+        return frame, unit
+    for end, said in (("_all", "requests/deployment"), ("_each", "requests/replica")):
+        if f"batch_cap{end}" in frame.columns:
+            return frame.rename({f"batch_cap{end}": "batch_cap"}), said
+    if "batch_size" in frame.columns:
+        frame = frame.rename({"batch_size": "batch_cap"})
+        notes.append(Note("batch_size is taken as the requests that run at once"))
+    return frame, unit
 
 
 def _of_clients(frame: pl.DataFrame, unit: str | None, notes: list[Note]) -> pl.DataFrame:

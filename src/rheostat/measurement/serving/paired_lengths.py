@@ -12,11 +12,13 @@ _LENGTH = r"(_?(len(gth)?s?|tok(en)?s?|seq(uence)?_len(gth)?))?"
 HEADING = re.compile(
     rf"(isl|in(put)?|prompt){_LENGTH}_(per_|and_)?(osl|out(put)?|answer|completion){_LENGTH}"
 )
+IN_OUT = ("in", "out")
+"""Headings that are lengths where both are there, with numbers."""
 CELL = r"^\s*(\d+(?:\.\d+)?)\s*[/x:|,;+-]\s*(\d+(?:\.\d+)?)\s*$"
 
 
 def with_lengths(frame: pl.DataFrame) -> pl.DataFrame:
-    """A table with ``prompt_tokens`` and ``output_tokens``, where one column holds both.
+    """A table with ``prompt_tokens`` and ``output_tokens``, where one column or a pair holds both.
 
     Parameters
     ----------
@@ -28,7 +30,13 @@ def with_lengths(frame: pl.DataFrame) -> pl.DataFrame:
     >>> runs = with_lengths(pl.DataFrame({"ISL/OSL": ["1000/128", "n/a"]}))
     >>> runs.select("prompt_tokens", "output_tokens").rows()
     [(1000.0, 128.0), (None, None)]
+    >>> with_lengths(pl.DataFrame({"in": [1000], "out": [128]})).columns
+    ['prompt_tokens', 'output_tokens']
     """
+    if set(IN_OUT) <= {c.lower() for c in frame.columns if frame[c].dtype.is_numeric()}:
+        ours = dict(zip(IN_OUT, ("prompt_tokens", "output_tokens"), strict=True))
+        named = {c: ours[c.lower()] for c in frame.columns if c.lower() in IN_OUT}
+        return frame if set(ours.values()) & set(frame.columns) else frame.rename(named)
     pairs = [c for c in frame.columns if HEADING.fullmatch(plain(c))]
     if len(pairs) != 1 or frame[pairs[0]].dtype != pl.String:
         return frame

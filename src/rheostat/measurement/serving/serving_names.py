@@ -16,7 +16,7 @@ from rheostat.measurement.serving.energy_names import plain
 _MID = r"((?P<mid>p50|median|mean|avg|average)_)?"
 _END = r"(_(?P<end>p50|median|mean|avg|average))?"
 _TIME = r"(_(in_)?(?P<unit>s|sec(onds)?|ms|msec|milliseconds|us|microseconds|ns))?"
-_ITL = (r"(itl|tpot|tbt|inter_?token_latency|time_per_output_token|time_between_tokens|"
+_ITL = (r"(itl|tpot|tbt|inter_?token_latency|(request_)?time_per_output_token|time_between_tokens|"
         r"per_token_latency|latency_per_(output_)?token|decode_latency_per_token)")  # fmt: skip
 _PER_S = r"(_per_s(ec(ond)?)?|_s|ps)"
 _TOK = r"tok(en)?s?"
@@ -26,7 +26,9 @@ _HOW_MANY = r"(num(ber_of)?_?|n_?|total_)"
 _PART = r"(_(size|degree|num|world_size))?"
 _SERVERS_CAP = r"max_(num_(seqs|requests|sequences)|batch(_size)?|running_requests|bs)"
 _CLIENTS = (r"conc(urrency)?|(num_)?concurren(t|cy)(_(requests|users|sessions|clients))?"
-            r"|(num_)?(users|clients|vus|streams)")  # fmt: skip
+            r"|(num_)?(users|clients|vus|streams)|(num_)?(requests_running|running_req(uest)?s)"
+            )  # fmt: skip
+_UNIT = r"(?P<unit>s|sec(onds)?|ms|msec|milliseconds|us|microseconds|ns)"
 THEIRS: dict[str, tuple[str, ...]] = {
     "app": (r"(served_|base_|llm_|hf_)?model(_id|_name|_repo|_path)?", r"model_name_or_path|llm"),
     "gpu_model": (
@@ -34,7 +36,7 @@ THEIRS: dict[str, tuple[str, ...]] = {
     "gpus": (
         rf"{_HOW_MANY}(gpus?|accelerators|chips|devices)(_used)?|gpus_used|world_size"
         r"|(gpu|accelerator|device)s?_(count|num(ber)?)|(num|number)_of_hardware",
-        r"gpus|accelerators|chips"),
+        r"gpus|accelerators|chips", r"count_dcgm_fi_dev_\w+"),
     "nodes": (rf"({_HOW_MANY})?(nodes|servers|hosts)|node_count",),
     "gpus_per_node": (r"(num_)?(gpu|accelerator|chip)s?_per_(node|server|host)",),
     "tp": (rf"tp{_PART}|tensor_parallel(ism)?{_PART}|decode_tp",),
@@ -43,6 +45,9 @@ THEIRS: dict[str, tuple[str, ...]] = {
     "dp": (rf"dp{_PART}|data_parallel(ism)?{_PART}",),
     "batch_cap": (_SERVERS_CAP, "max_concurrency", _CLIENTS),
     "concurrency": ("max_concurrency", _CLIENTS),
+    "batch_cap_all": (r"(total|global|overall)_(concurrency|batch(_?size)?|requests_at_once)",),
+    "batch_cap_each": (
+        rf"({_SERVERS_CAP}|batch(_?size)?|conc(urrency)?)_(per_)(replica|copy|instance|dp(_rank)?)",),
     "batch_size": (r"batch(_?size)?|bs",),
     "power_cap_w": (
         r"((gpus?|accelerator|enforced)_)?power_?(cap|limit)(_w(atts)?)?|(gpu_)?(cap|limit)_w(atts)?",),
@@ -54,7 +59,8 @@ THEIRS: dict[str, tuple[str, ...]] = {
         rf"((mean|avg|average|median|number_of|num)_)?(osl|(output|generated|completion)_?"
         rf"({_TOK}|len(gth)?|seq(uence)?_len(gth)?|size|token_limit)({_END}))(_{_TOK})?"
         rf"|max_new_tokens|token_size",),
-    "itl_s": (rf"{_MID}{_ITL}{_END}{_TIME}{_END.replace('end', 'last')}",),
+    "itl_s": (rf"{_MID}{_ITL}{_END}{_TIME}{_END.replace('end', 'last')}",
+              rf"{_UNIT}_per_({_OUT}_)?{_TOK}"),
     "ttft_s": (rf"{_MID}(ttft|time_to_first_token){_END}{_TIME}{_END.replace('end', 'last')}",),
     "latency_s": (
         rf"{_MID}((e2e|end_to_end|request)_?(latency|time|el)?|e2el|latency){_END}{_TIME}"
@@ -74,7 +80,8 @@ THEIRS: dict[str, tuple[str, ...]] = {
     "tokens_per_s": (
         rf"({_OUT}_)({_TPUT}_)?{_TOK}(_{_TPUT})?{_PER_S}|(mean_)?{_OUT}_({_TOK}_)?{_TPUT}(_{_TOK})?"
         rf"({_PER_S})?(_{_TOK}{_PER_S})?",
-        rf"({_TPUT}_)?{_TOK}(_{_TPUT})?{_PER_S}"),
+        rf"({_TPUT}_)?{_TOK}(_{_TPUT})?{_PER_S}|{_TOK}_{_TPUT}(_{_TOK}{_PER_S})?"
+        rf"|rate_(generation|generated)_{_TOK}(_total)?(_\d+[smh])?"),
     "tokens_per_s_all": (
         rf"total_({_TOK}_)?{_TPUT}(_{_TOK}{_PER_S})?|total_{_TOK}(_{_TPUT})?{_PER_S}",),
     "requests_per_s": (
@@ -87,7 +94,8 @@ THEIRS: dict[str, tuple[str, ...]] = {
         r"(total|deployment|all_gpus)_(avg_|mean_|average_)?(gpus?_)?(watts?|power(_usage|_draw)?"
         r"(_w(atts)?)?)",
         r"(avg_|mean_|average_)?(gpus?_)?(w|watts?|(dcgm_fi_dev_)?power(_usage|_draw)?)"
-        r"(_w(atts)?)?_(total|sum|all(_gpus)?|deployment)(_w(atts)?)?"),
+        r"(_w(atts)?)?_(total|sum|all(_gpus)?|deployment)(_w(atts)?)?",
+        r"sum_dcgm_fi_dev_power_usage"),
     "power_w": (
         r"(avg_|mean_|average_)?(gpus?_|dcgm_fi_dev_)?(watts?|power(_usage|_draw)?"
         r"(_(avg|mean|average))?(_w(atts)?)?)(_(avg|mean|average))?"
@@ -128,7 +136,11 @@ def in_our_names(frame: pl.DataFrame) -> pl.DataFrame:
     >>> in_our_names(theirs).to_dicts()
     [{'gpu_model': 'H100', 'gpus': 2, 'itl_s': 0.009000000000000001, 'power_w': 600}]
     """
-    for theirs, ours, unit in _matches(frame.columns):
+    matches = _matches([c for c in frame.columns if not len(frame) or frame[c].count()])
+    cap = next((t for t, o, _ in matches if o == "batch_cap"), "concurrency")
+    if cap != "concurrency" and not _servers_cap(matches):  # SGLang states how many ran beside it
+        frame = frame.rename({"concurrency": "mean_concurrency"}, strict=False)
+    for theirs, ours, unit in matches:
         said = _seconds_of_cells(frame[theirs]) if ours.removesuffix(BARE) in TIMES else None
         if said is not None:
             frame = frame.with_columns(said).rename({theirs: ours.removesuffix(BARE)})
@@ -201,12 +213,15 @@ def known_headings(columns: list[str]) -> dict[str, str]:
 
 
 def _bare(heading: str) -> str:
-    """The heading without what LLMPerf puts before results and quantiles.
+    """The heading without LLMPerf's results and quantiles, nor the names of engines' metrics.
 
     >>> _bare("results_ttft_s_quantiles_p50"), _bare("Result (Tokens/s)")
     ('ttft_s_p50', 'tokens_per_s')
+    >>> _bare("rate(vllm:generation_tokens_total[5m])"), _bare("sglang:num_running_reqs")
+    ('rate_generation_tokens_total_5m', 'num_running_reqs')
     """
-    return re.sub(r"^results?_", "", plain(heading)).replace("_quantiles_", "_")
+    named = re.sub(r"\b(vllm|sglang):", "", heading)
+    return re.sub(r"^results?_", "", plain(named)).replace("_quantiles_", "_")
 
 
 def _middle(match: re.Match[str]) -> int:

@@ -142,7 +142,9 @@ def _tokens(frame: pl.DataFrame, per: str, problems: list[str]) -> pl.Expr | Non
                  "batch": "batch_cap and output_tokens",
                  "run": "total_output_tokens, or completed and output_tokens, or tokens_per_s and "
                         "duration_s", "total token": "prompt_tokens and output_tokens"}  # fmt: skip
-        problems.append(f"energy per {per} needs {words[per]}")
+        column = known[per][0][-1]
+        problems.append(f"energy per {per} needs {words[per]}: --column {column}=THEIRS or "
+                        f"--column {column}==VALUE")  # fmt: skip
         return None
     if per == "total token":
         return every["output_tokens"] / (every["output_tokens"] + every["prompt_tokens"])

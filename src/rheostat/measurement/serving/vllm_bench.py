@@ -23,7 +23,7 @@ from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
 from rheostat.measurement.checks import note_rows
 from rheostat.measurement.serving.columns import COLUMNS
-from rheostat.measurement.serving.copies import with_gpus
+from rheostat.measurement.serving.copies import SPLITS, with_gpus
 from rheostat.measurement.serving.model_size import with_params
 from rheostat.measurement.serving.serving_names import known_headings
 
@@ -91,7 +91,9 @@ def _renamed(given: Mapping[str, Any]) -> dict[str, Any]:
     """What metadata say under usual names of others, by ours; power of all GPUs."""
     ours = {o: given[t] for o, t in known_headings(list(given)).items()
             if o in (*TEXTS, *COUNTS, *POWERS) and o != "batch_cap"}  # fmt: skip
-    gpus = _above_0({**given, **ours}, "gpus")
+    said = {**given, **ours}
+    splits = [_above_0(said, s) for s in SPLITS]
+    gpus = _above_0(said, "gpus") or (math.prod(s or 1 for s in splits) if any(splits) else None)
     each, every = _above_0(ours, "power_w_gpu"), ours.pop("power_w_all", None)
     whole = every if every is not None else each * gpus if each and gpus else None
     return ours if whole is None else {**ours, "power_w": whole}

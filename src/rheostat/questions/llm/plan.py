@@ -178,7 +178,7 @@ def plan(
         jobs, model = configured(
             load_runs(runs, format, columns, renamed, units), app, model_config
         )
-        refuse_unstated(jobs, "itl_s")
+        refuse_unstated(jobs, "params", "itl_s", "energy_per_token_j")
         prior, cache = kernel_medians(kernels), CacheSize(model)
         law = ServingLaw(kernels=prior).fit(jobs)
         listener.notes(notes_on(jobs))

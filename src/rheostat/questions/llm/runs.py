@@ -56,7 +56,9 @@ def load_runs(
 
 
 ADVICE = {"app": "app==MODEL", "gpu_model": "gpu_model==H100", "gpus": "gpus==1",
-          "batch_cap": "batch_cap==64", "itl_s": "tokens_per_s=THEIRS"}  # fmt: skip
+          "batch_cap": "batch_cap==64", "itl_s": "tokens_per_s=THEIRS",
+          "energy_per_token_j": "power_w==WATTS",
+          "params": "params==8e9 (or its --model-config)"}  # fmt: skip
 """What states a column that runs lack: a value of all rows, or what it follows from."""
 
 
