@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from rheostat.measurement.code.reached_effects import Idle, idle
 from rheostat.measurement.code.reached_values import DECLARED, NAME, Narrowing, kept, narrowing
 
 ARRAY = "rheostat_reached"
@@ -41,8 +42,9 @@ BY_COMPILER = re.compile(
     r"(?:lpad|ehcleanup|eh\.resume|terminate|catch\.dispatch|unreachable|cleanup)"
 )
 WAYS = {"eq": ("eq", True), "ne": ("eq", False), "lt": ("lt", True), "ge": ("lt", False),
-        "gt": ("gt", True), "le": ("gt", False)}  # fmt: skip
-MIRRORED = {"lt": "gt", "gt": "lt", "eq": "eq"}
+        "gt": ("gt", True), "le": ("gt", False), "no": ("nan", True),
+        "rd": ("nan", False)}  # fmt: skip
+MIRRORED = {"lt": "gt", "gt": "lt", "eq": "eq", "nan": "nan"}
 CONSTANT = re.compile(r"-?\d[\w.+-]*|true|false|null")
 VALUE = r"[\w.\[\]]+(?:->[\w.\[\]]+)*"
 LESSER = re.compile(
@@ -56,6 +58,16 @@ MOST_ROW = 400
 STORED = re.compile(r"\s*store \S+ (?P<value>[^,]+), ptr (?P<place>[%@][^\s,]+)")
 LOADED = re.compile(r"load \S+, ptr ([%@][^\s,]+)")
 LEFT_ALONE = re.compile(r"@(?:llvm\.|_ZSt(?:3min|3max|5clamp)I)")
+CHOICE = re.compile(r"(?:if\.then|cond\.true)")
+SEARCHES = re.compile(r"(?:tail )?call .*@(?:str(?!n?dup)\w+|w?mem(?:r?chr|r?mem)|r?index|bsearch)\(")
+ALLOCATES = re.compile(r"(?:tail )?call .*@(?:[mc]alloc|realloc(?:array)?|aligned_alloc|memalign)\(")
+MADE_TRUE = re.compile(
+    rf"\s*(?P<value>{NAME}) = (?:(?:tail )?call [^@]*\bi1 @(?:_ZStS?(?:eq|ne|lt|gt|le|ge)\w*|"
+    r"_ZN9__gnu_cxx(?:eq|ne|lt|gt|le|ge)\w*|_ZNK?S\w*(?:5empty|8contains)E\w*|"
+    r"_ZSt(?:5isnan|5isinf|8isfinite|8isnormal|7signbit|13binary_search)\w*)\(|"
+    r"trunc i8 (?P<of>\S+) to i1|extractvalue \{ i\d+, i1 \} (?P<pair>\S+), 1)"
+)
+"""Not exchanges that other threads may make fail."""
 SET_ONCE = re.compile(r"(?m)^(@\S+) = internal \S*\s?(?:global|constant) \S+ (-?\d[^\s,]*)")
 CHOSEN_CXX = re.compile(
     r"call .*@_ZSt(?:3min|3max|5clamp)I([ijlmxyfdst])ERKT_S2_S2_(?:S2_)?\((.*?)\)(?:,| #|$)"
@@ -208,6 +220,8 @@ class _Marker:
             yield row
             yield from self._chosen(row)
             yield from self._vanishing(row)
+            yield from self._idle(row)
+            yield from self._truth(row, branch)
             if m := COMPARED.match(row):
                 yield from self._compared(m, row, branch)
         block.stops &= not any(ENDS_WELL.search(row) for row in rows)
@@ -232,22 +246,57 @@ class _Marker:
 
     def _compared(self, m: re.Match[str], row: str, branch: re.Match[str] | None) -> Iterator[str]:
         at, asked = self._place(row), WAYS.get(m["how"][-2:])
-        tested = m["value"].startswith("%tobool") and m["other"] == "0"
-        ends_text = tested and (m["type"] == "i8" or m["one"].startswith("%conv"))
-        if at is None or asked is None or m["type"].startswith("<") or "null" in m["other"]:
+        targets = _targets(branch, m["value"])
+        if at is None or asked is None or m["type"].startswith("<"):
             return
-        if ends_text:  # `while (text[i])`: whether a text ends there hangs on the texts
+        if "null" in m["other"]:
+            yield from self._with_null(m, at, targets)
+            return
+        if self._ends_text(m, targets):
             return
         how, value, constant = asked[0], m["one"], self._constant(m["other"])
         if other := self._constant(m["one"]):
             how, value, constant = MIRRORED[how], m["other"], other
-        decides = branch is not None and branch[1] == m["value"]
-        targets = (branch[2], branch[3]) if decides and branch else None
         yield from self._kept(Comparison(at, how, constant, asked[1], self.made.end, targets,
                                          self.function), m["value"])  # fmt: skip
-        if how != "eq" and constant and self._is_choice(at, constant, targets):
+        if how in ("lt", "gt") and constant and self._is_choice(at, constant, targets):
             sign = m["how"][:-2]
             yield from self._strictly(at, m["type"], value, constant, sign, (MIRRORED[how],))
+
+    def _ends_text(self, m: re.Match[str], targets: tuple[str, str] | None) -> bool:
+        """Whether a loop asks for the end of a text: whether one ends there hangs on the texts."""
+        if not (m["value"].startswith("%tobool") and m["other"] == "0"):
+            return False
+        chosen = targets and any(CHOICE.match(t) for t in targets)
+        number = rf"[zs]ext i1 (?:{re.escape(m['value'])}|%lnot\S*) to"
+        counted = any(re.search(number, row) for row in self.rows)
+        character = m["type"] == "i8" or m["one"].startswith("%conv")
+        return character and not (chosen or counted)
+
+    def _with_null(
+        self, m: re.Match[str], at: At, targets: tuple[str, str] | None
+    ) -> Iterator[str]:
+        """Whether a search gave something, or memory was had: failures that end are no question."""
+        made = self.defined.get(m["one"], "")
+        if slot := LOADED.match(made):
+            stored = [v["value"] for row in self.rows if (v := STORED.match(row))
+                      and v["place"] == slot[1]]  # fmt: skip
+            made = self.defined.get(stored[0], "") if len(stored) == 1 else ""
+        equal = m["how"] == "eq"
+        if SEARCHES.match(made) or ALLOCATES.match(made):
+            if targets and ALLOCATES.match(made):
+                yield f"  store i8 1, ptr {_byte(self.made.end + equal)}"
+            yield from self._kept(Comparison(at, "eq", "null", equal, self.made.end, targets,
+                                             self.function), m["value"])  # fmt: skip
+
+    def _truth(self, row: str, branch: re.Match[str] | None) -> Iterator[str]:
+        """How a truth came out that no comparison here makes: of a table, of C++'s library."""
+        at, m = self._place(row), MADE_TRUE.match(row)
+        if at and m and not (m["of"] and self._constant(m["of"])):
+            if m["pair"] and "with.overflow" not in self.defined.get(m["pair"], ""):
+                return
+            yield from self._kept(Comparison(at, "eq", "true", True, self.made.end, _targets(
+                branch, m["value"]), self.function), m["value"])  # fmt: skip
 
     def _constant(self, operand: str) -> str:
         """A constant, also one that a variable is set to and nothing changes; else empty."""
@@ -292,11 +341,22 @@ class _Marker:
         at, m = self._place(row), VANISHES.match(row)
         if not (at and m):
             return
+        one = Idle(m["type"] or m["to"], m["value"], 0, QUOTIENT.format(m["by"] or 1))
+        yield from self._once_not(one.compared, at, one.said)
+
+    def _idle(self, row: str) -> Iterator[str]:
+        """Whether a summand, a factor, an index was ever another one than what changes nothing."""
+        at = self._place(row)
+        for one in idle(row, self.rows, self.defined, self.set_once) if at else ():
+            yield from self._once_not(one.compared, at, one.said)
+
+    def _once_not(self, compared: Callable[[str], str], at: At, said: str) -> Iterator[str]:
+        """A comparison that no text shows, of which only "never otherwise" is asked."""
         name = f"%{ARRAY}.{self.made.end}.nothing"
-        yield f"  {name} = icmp eq {m['type'] or m['to']} {m['value']}, 0"
+        yield compared(f"  {name}")
         yield f"  store i8 1, ptr {_byte(self.made.end + 1)}"
-        yield from self._kept(Comparison(at, "eq", QUOTIENT.format(m["by"] or 1), True,
-                                         self.made.end, None, self.function), name)  # fmt: skip
+        yield from self._kept(Comparison(at, "eq", said, True, self.made.end, None,
+                                         self.function), name)  # fmt: skip
 
     def _strictly(
         self, at: At, type_: str, value: str, constant: str, sign: str, hows: Sequence[str]
@@ -347,6 +407,11 @@ def _set_once(rows: Sequence[str]) -> dict[str, str]:
               for p in re.findall(r"ptr [^,]*?(%[^\s,)]+)", row)}  # fmt: skip
     return {p: v for p, v in stored if p.startswith("%") and times[p] == 1 and p not in passed
             and CONSTANT.fullmatch(v)}  # fmt: skip
+
+
+def _targets(branch: re.Match[str] | None, value: str) -> tuple[str, str] | None:
+    """Where a branch goes if it is this value that decides it."""
+    return (branch[2], branch[3]) if branch is not None and branch[1] == value else None
 
 
 def _byte(offset: int) -> str:
