@@ -60,8 +60,8 @@ def header_macros(case: Case) -> list[Finding]:
     own = set(DEFINED.findall(candidate.text))
     there = _defined(case)
     made = []
-    for file, text in candidate.files.items():
-        text = _without_comments(text)
+    for file, whole in candidate.files.items():
+        text = _without_comments(whole)
         asked = dict.fromkeys(_conditions(text), True)
         for m in NAME.finditer(text):
             name = m[0]

@@ -8,10 +8,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rheostat.measurement.code.reached_effects import Idle, idle
+from rheostat.measurement.code.reached_truths import (
+    ALLOCATES,
+    LOADED,
+    MADE_TRUE,
+    SEARCHES,
+    STORED,
+    ends_text,
+    maker,
+)
 from rheostat.measurement.code.reached_values import DECLARED, NAME, Narrowing, kept, narrowing
 
 ARRAY = "rheostat_reached"
@@ -55,19 +64,7 @@ LESSER = re.compile(
 """The lesser or greater of two values."""
 MOST_ROW = 400
 """Characters of a line that are read."""
-STORED = re.compile(r"\s*store \S+ (?P<value>[^,]+), ptr (?P<place>[%@][^\s,]+)")
-LOADED = re.compile(r"load \S+, ptr ([%@][^\s,]+)")
 LEFT_ALONE = re.compile(r"@(?:llvm\.|_ZSt(?:3min|3max|5clamp)I)")
-CHOICE = re.compile(r"(?:if\.then|cond\.true)")
-SEARCHES = re.compile(r"(?:tail )?call .*@(?:str(?!n?dup)\w+|w?mem(?:r?chr|r?mem)|r?index|bsearch)\(")
-ALLOCATES = re.compile(r"(?:tail )?call .*@(?:[mc]alloc|realloc(?:array)?|aligned_alloc|memalign)\(")
-MADE_TRUE = re.compile(
-    rf"\s*(?P<value>{NAME}) = (?:(?:tail )?call [^@]*\bi1 @(?:_ZStS?(?:eq|ne|lt|gt|le|ge)\w*|"
-    r"_ZN9__gnu_cxx(?:eq|ne|lt|gt|le|ge)\w*|_ZNK?S\w*(?:5empty|8contains)E\w*|"
-    r"_ZSt(?:5isnan|5isinf|8isfinite|8isnormal|7signbit|13binary_search)\w*)\(|"
-    r"trunc i8 (?P<of>\S+) to i1|extractvalue \{ i\d+, i1 \} (?P<pair>\S+), 1)"
-)
-"""Not exchanges that other threads may make fail."""
 SET_ONCE = re.compile(r"(?m)^(@\S+) = internal \S*\s?(?:global|constant) \S+ (-?\d[^\s,]*)")
 CHOSEN_CXX = re.compile(
     r"call .*@_ZSt(?:3min|3max|5clamp)I([ijlmxyfdst])ERKT_S2_S2_(?:S2_)?\((.*?)\)(?:,| #|$)"
@@ -252,7 +249,7 @@ class _Marker:
         if "null" in m["other"]:
             yield from self._with_null(m, at, targets)
             return
-        if self._ends_text(m, targets):
+        if ends_text(m, targets, self.rows):
             return
         how, value, constant = asked[0], m["one"], self._constant(m["other"])
         if other := self._constant(m["one"]):
@@ -263,29 +260,14 @@ class _Marker:
             sign = m["how"][:-2]
             yield from self._strictly(at, m["type"], value, constant, sign, (MIRRORED[how],))
 
-    def _ends_text(self, m: re.Match[str], targets: tuple[str, str] | None) -> bool:
-        """Whether a loop asks for the end of a text: whether one ends there hangs on the texts."""
-        if not (m["value"].startswith("%tobool") and m["other"] == "0"):
-            return False
-        chosen = targets and any(CHOICE.match(t) for t in targets)
-        number = rf"[zs]ext i1 (?:{re.escape(m['value'])}|%lnot\S*) to"
-        counted = any(re.search(number, row) for row in self.rows)
-        character = m["type"] == "i8" or m["one"].startswith("%conv")
-        return character and not (chosen or counted)
-
     def _with_null(
         self, m: re.Match[str], at: At, targets: tuple[str, str] | None
     ) -> Iterator[str]:
         """Whether a search gave something, or memory was had: failures that end are no question."""
-        made = self.defined.get(m["one"], "")
-        if slot := LOADED.match(made):
-            stored = [v["value"] for row in self.rows if (v := STORED.match(row))
-                      and v["place"] == slot[1]]  # fmt: skip
-            made = self.defined.get(stored[0], "") if len(stored) == 1 else ""
-        equal = m["how"] == "eq"
-        if SEARCHES.match(made) or ALLOCATES.match(made):
-            if targets and ALLOCATES.match(made):
-                yield f"  store i8 1, ptr {_byte(self.made.end + equal)}"
+        equal, made = m["how"] == "eq", maker(m["one"], self.rows, self.defined)
+        if ALLOCATES.match(made) and targets:
+            yield f"  store i8 1, ptr {_byte(self.made.end + equal)}"
+        if ALLOCATES.match(made) or SEARCHES.match(made):
             yield from self._kept(Comparison(at, "eq", "null", equal, self.made.end, targets,
                                              self.function), m["value"])  # fmt: skip
 
@@ -338,24 +320,23 @@ class _Marker:
 
     def _vanishing(self, row: str) -> Iterator[str]:
         """Whether a quotient was ever another one than 0: a comparison that no text shows."""
-        at, m = self._place(row), VANISHES.match(row)
-        if not (at and m):
-            return
-        one = Idle(m["type"] or m["to"], m["value"], 0, QUOTIENT.format(m["by"] or 1))
-        yield from self._once_not(one.compared, at, one.said)
+        if m := VANISHES.match(row):
+            one = Idle(m["type"] or m["to"], m["value"], 0, QUOTIENT.format(m["by"] or 1))
+            yield from self._once_not(one, self._place(row))
 
     def _idle(self, row: str) -> Iterator[str]:
         """Whether a summand, a factor, an index was ever another one than what changes nothing."""
-        at = self._place(row)
-        for one in idle(row, self.rows, self.defined, self.set_once) if at else ():
-            yield from self._once_not(one.compared, at, one.said)
+        for one in idle(row, self.rows, self.defined, self.set_once):
+            yield from self._once_not(one, self._place(row))
 
-    def _once_not(self, compared: Callable[[str], str], at: At, said: str) -> Iterator[str]:
+    def _once_not(self, one: Idle, at: At | None) -> Iterator[str]:
         """A comparison that no text shows, of which only "never otherwise" is asked."""
+        if at is None:
+            return
         name = f"%{ARRAY}.{self.made.end}.nothing"
-        yield compared(f"  {name}")
+        yield one.compared(f"  {name}")
         yield f"  store i8 1, ptr {_byte(self.made.end + 1)}"
-        yield from self._kept(Comparison(at, "eq", said, True, self.made.end, None,
+        yield from self._kept(Comparison(at, "eq", one.said, True, self.made.end, None,
                                          self.function), name)  # fmt: skip
 
     def _strictly(
