@@ -8,6 +8,7 @@ import pytest
 
 from rheostat.measurement.code import verifier
 from rheostat.measurement.code.case import Case, RungOptions
+from rheostat.measurement.code.header_macros import header_macros
 from rheostat.measurement.code.ladder import Verifier
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.program_inputs import InputRange, ProgramInputs
@@ -60,6 +61,22 @@ NEVER = {
     "whole part": "sum += a[i] % 1000 + (unsigned long)(a[i] * 3.7e-9);",
     "bit": "sum += a[i] % 1000 + (a[i] % 1000 & 4096);",
     "rounded": "{ static double t; t = (float)(t + (a[i] % 200) / 7.0); sum = t; }",
+    "sparse table": "{ static char t[1 << 24]; t[9] = 1; sum += a[i] % 1000 + t[a[i] >> 4]; }",
+    "table of factors": "{ static char t[1 << 24]; t[9] = 1; "
+    "sum += a[i] % 1000 * (t[a[i] >> 4] + 1u); }",
+    "table of truths": "{ static _Bool u[1 << 24]; u[9] = 1; sum += a[i] % 1000; "
+    "if (u[a[i] >> 4]) sum++; }",
+    "index": "{ static char t[1 << 24]; t[9] = 1; unsigned two[] = {a[i] % 1000, 0}; "
+    "sum += two[t[a[i] >> 4]]; }",
+    "all at once": "sum += a[i] % 1000 + ((a[i] % 997 == 3) & (a[i] % 991 == 5) & (i % 97 == 4));",
+    "overflow": "{ int q; sum += a[i] % 1000 + __builtin_add_overflow(a[i], 1 << 30, &q); }",
+    "search": '{ char w[16]; sprintf(w, "%u", a[i]); '
+    'sum += a[i] % 1000 + !!__builtin_strstr(w, "777123"); }',
+    "letter": '{ char w[16] = ""; sprintf(w, "%u", a[i] % 1000); sum += a[i] % 1000; '
+    "if (w[5]) sum++; }",
+    "memory": "{ char *p = malloc(1ul << 60); sum += a[i] % 1000; if (p) sum += 1 + *p; free(p); }",
+    "not a number": "{ double q = a[i] - 1e7 / 3; q = __builtin_isnan(q); "
+    "sum += a[i] % 1000 + (unsigned)q; }",
 }
 REACHED = {
     "clause": f"{PRAGMA} if (n > 100000)\n{SERIAL}",
@@ -126,6 +143,22 @@ def test_what_no_input_decides_is_named_by_its_line(one: Verifier, name: str) ->
 @pytest.mark.parametrize("name", REACHED)
 def test_right_programs_are_not_doubted(one: Verifier, name: str) -> None:
     assert not unreached(Case(program(REACHED[name]), one.reference))
+
+
+@pytest.mark.skipif(bool(LACKING), reason=LACKING)
+@pytest.mark.parametrize(("text", "named"), [
+    ("BUFSIZ / 9000", ["BUFSIZ"]), ("__GLIBC_MINOR__ / 99", ["__GLIBC_MINOR__"]),
+    ("(M_PI > 4) + INT_MAX / 2147483647u - 1 + (s == UINT_MAX)", []), ("LOCAL", []),
+    ("\n#ifdef __AVX512F__\n1 +\n#endif\n0", ["__AVX512F__"]),
+    ("\n#ifdef _OPENMP\n0 +\n#endif\n0 // BUFSIZ", []),
+])  # fmt: skip
+def test_what_headers_decide_is_named_but_for_what_is_fixed_everywhere(
+    one: Verifier, text: str, named: list[str]
+) -> None:
+    candidate = program(f"#include <limits.h>\n#define LOCAL 0\n{SERIAL}\n  sum += {text};")
+    findings = header_macros(Case(candidate, one.reference))
+    assert [f.message.partition(":")[0] for f in findings] == named
+    assert all(f.line in (16, 17) for f in findings)
 
 
 @pytest.mark.skipif(bool(LACKING), reason=LACKING)

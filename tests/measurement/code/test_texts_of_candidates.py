@@ -115,6 +115,11 @@ def test_casts_of_pointers_but_differences_are_counted():
     ("serial", 'std::locale here("");', "language"), ("serial", "locals(3)", ""),
     ("openmp", "omp_get_schedule(&k, &c)", "has set OpenMP"), ("openmp", "omp_get_wtime()", ""),
     ("opencl", "CL_MEM_USE_HOST_PTR; clEnqueueMapBuffer()", ""),
+    ("serial", "s += sizeof(FILE) / 217;", "how large"), ("serial", "n * sizeof(FILE)", ""),
+    ("serial", "if (48 < sizeof (mtx_t))", "how large"), ("serial", "sizeof(int) / 4", ""),
+    ("serial", "__builtin_constant_p(x)", "optimises"),
+    ("serial", "#if __GNUC__ > 12", "decided by headers"), ("serial", "#if N > 12", ""),
+    ("openmp", "#if _OPENMP > 201811", "decided by headers"), ("openmp", "#ifdef _OPENMP", ""),
 ])  # fmt: skip
 def test_what_a_text_asks_that_no_run_shows_is_told_by_its_line(case, language, text, said):
     files = {"a.cu" if language == "cuda" else "a.c": f"int candidate;\n{text}\n"}

@@ -7,6 +7,7 @@ what ends the program with an error, which nobody takes for a result.
 
 from __future__ import annotations
 
+import random
 import re
 import shlex
 import shutil
@@ -42,6 +43,7 @@ from rheostat.measurement.code.verdict import Finding
 from rheostat.measurement.code.workbench import Built
 
 WHY = "what no run reached cannot be vouched for"
+UNREAD = "it cannot be built with marks of what is reached, the original can"
 RUNTIME = "reached.c"
 TEXT = BuildKind(
     "reached", "clang", ("-gline-tables-only", "-gcolumn-info", "-w", "-fno-discard-value-names",
@@ -57,7 +59,7 @@ FEW, SOME, MOST = 6, 64, 512
 TIES = re.compile(r"==.*&&.*[<>]|[<>].*&&.*==")
 """The lower index of two equal values, whose order `races` looks at: whether both ways are taken
 hangs on the data, as it does with the lesser or greater of two."""
-WORDS = {"eq": "equal to", "lt": "less than", "gt": "greater than"}
+WORDS = {"eq": "equal to", "lt": "less than", "gt": "greater than", "nan": "not a number, beside"}
 
 
 def unreached(case: Case) -> list[Finding]:
@@ -77,6 +79,8 @@ def unreached(case: Case) -> list[Finding]:
     if case.shared_by_compiler:
         return []
     made = _marked(case, case.candidate) if case.original.inputs.ranges else None
+    if made is None and case.original.inputs.ranges and _marked(case, case.original):
+        return [case.finding("output", UNREAD)]
     left, kept = Left(), bool(made and _own_values(case, made[1]))
     for left in _stages(case, case.candidate, made, case.own_edges):
         if not (kept or left.comparisons or _other_lines(case, left)):
@@ -245,13 +249,16 @@ def _runs(
 ) -> Iterator[tuple[Sequence[ProgramInput], int]]:
     """Inputs and numbers of threads, those that tell most first."""
     reference = case.reference
-    every = [*reference.small, *reference.expected, *reference.edges, *own_edges,
-             *reference.without_arguments]  # fmt: skip
+    every = [*reference.small, *reference.expected, *reference.edges, *own_edges]
     yield [e.given for e in every], 1
+    if alone := [e.given for e in reference.without_arguments]:
+        yield alone, 1  # from a start of its own: each has as many arguments as the first
     quick = [e.given for e in every if e.cpu_s < QUICK_S][:FEW]
     if quick and (case.is_parallel or case.starts_threads):
         yield from ((quick, count) for count in SOME_THREADS)
-    many = [given for given, _ in reference.many[:: len(reference.many) // MOST + 1]]
+    many = [given for given, _ in reference.many]
+    random.Random(reference.seed).shuffle(many)  # parts of ranges take turns in it
+    many = many[:MOST]
     yield from ((some, 1) for some in (many[:SOME], many[SOME:]) if some)
 
 

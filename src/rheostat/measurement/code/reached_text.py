@@ -11,6 +11,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from rheostat.measurement.code.reached_effects import Idle, idle
+from rheostat.measurement.code.reached_truths import (
+    ALLOCATES,
+    LOADED,
+    MADE_TRUE,
+    SEARCHES,
+    STORED,
+    ends_text,
+    maker,
+)
 from rheostat.measurement.code.reached_values import DECLARED, NAME, Narrowing, kept, narrowing
 
 ARRAY = "rheostat_reached"
@@ -41,8 +51,9 @@ BY_COMPILER = re.compile(
     r"(?:lpad|ehcleanup|eh\.resume|terminate|catch\.dispatch|unreachable|cleanup)"
 )
 WAYS = {"eq": ("eq", True), "ne": ("eq", False), "lt": ("lt", True), "ge": ("lt", False),
-        "gt": ("gt", True), "le": ("gt", False)}  # fmt: skip
-MIRRORED = {"lt": "gt", "gt": "lt", "eq": "eq"}
+        "gt": ("gt", True), "le": ("gt", False), "no": ("nan", True),
+        "rd": ("nan", False)}  # fmt: skip
+MIRRORED = {"lt": "gt", "gt": "lt", "eq": "eq", "nan": "nan"}
 CONSTANT = re.compile(r"-?\d[\w.+-]*|true|false|null")
 VALUE = r"[\w.\[\]]+(?:->[\w.\[\]]+)*"
 LESSER = re.compile(
@@ -53,8 +64,6 @@ LESSER = re.compile(
 """The lesser or greater of two values."""
 MOST_ROW = 400
 """Characters of a line that are read."""
-STORED = re.compile(r"\s*store \S+ (?P<value>[^,]+), ptr (?P<place>[%@][^\s,]+)")
-LOADED = re.compile(r"load \S+, ptr ([%@][^\s,]+)")
 LEFT_ALONE = re.compile(r"@(?:llvm\.|_ZSt(?:3min|3max|5clamp)I)")
 SET_ONCE = re.compile(r"(?m)^(@\S+) = internal \S*\s?(?:global|constant) \S+ (-?\d[^\s,]*)")
 CHOSEN_CXX = re.compile(
@@ -208,6 +217,8 @@ class _Marker:
             yield row
             yield from self._chosen(row)
             yield from self._vanishing(row)
+            yield from self._idle(row)
+            yield from self._truth(row, branch)
             if m := COMPARED.match(row):
                 yield from self._compared(m, row, branch)
         block.stops &= not any(ENDS_WELL.search(row) for row in rows)
@@ -232,22 +243,42 @@ class _Marker:
 
     def _compared(self, m: re.Match[str], row: str, branch: re.Match[str] | None) -> Iterator[str]:
         at, asked = self._place(row), WAYS.get(m["how"][-2:])
-        tested = m["value"].startswith("%tobool") and m["other"] == "0"
-        ends_text = tested and (m["type"] == "i8" or m["one"].startswith("%conv"))
-        if at is None or asked is None or m["type"].startswith("<") or "null" in m["other"]:
+        targets = _targets(branch, m["value"])
+        if at is None or asked is None or m["type"].startswith("<"):
             return
-        if ends_text:  # `while (text[i])`: whether a text ends there hangs on the texts
+        if "null" in m["other"]:
+            yield from self._with_null(m, at, targets)
+            return
+        if ends_text(m, targets, self.rows):
             return
         how, value, constant = asked[0], m["one"], self._constant(m["other"])
         if other := self._constant(m["one"]):
             how, value, constant = MIRRORED[how], m["other"], other
-        decides = branch is not None and branch[1] == m["value"]
-        targets = (branch[2], branch[3]) if decides and branch else None
         yield from self._kept(Comparison(at, how, constant, asked[1], self.made.end, targets,
                                          self.function), m["value"])  # fmt: skip
-        if how != "eq" and constant and self._is_choice(at, constant, targets):
+        if how in ("lt", "gt") and constant and self._is_choice(at, constant, targets):
             sign = m["how"][:-2]
             yield from self._strictly(at, m["type"], value, constant, sign, (MIRRORED[how],))
+
+    def _with_null(
+        self, m: re.Match[str], at: At, targets: tuple[str, str] | None
+    ) -> Iterator[str]:
+        """Whether a search gave something, or memory was had: failures that end are no question."""
+        equal, made = m["how"] == "eq", maker(m["one"], self.rows, self.defined)
+        if ALLOCATES.match(made) and targets:
+            yield f"  store i8 1, ptr {_byte(self.made.end + equal)}"
+        if ALLOCATES.match(made) or SEARCHES.match(made):
+            yield from self._kept(Comparison(at, "eq", "null", equal, self.made.end, targets,
+                                             self.function), m["value"])  # fmt: skip
+
+    def _truth(self, row: str, branch: re.Match[str] | None) -> Iterator[str]:
+        """How a truth came out that no comparison here makes: of a table, of C++'s library."""
+        at, m = self._place(row), MADE_TRUE.match(row)
+        if at and m and not (m["of"] and self._constant(m["of"])):
+            if m["pair"] and "with.overflow" not in self.defined.get(m["pair"], ""):
+                return
+            yield from self._kept(Comparison(at, "eq", "true", True, self.made.end, _targets(
+                branch, m["value"]), self.function), m["value"])  # fmt: skip
 
     def _constant(self, operand: str) -> str:
         """A constant, also one that a variable is set to and nothing changes; else empty."""
@@ -289,14 +320,24 @@ class _Marker:
 
     def _vanishing(self, row: str) -> Iterator[str]:
         """Whether a quotient was ever another one than 0: a comparison that no text shows."""
-        at, m = self._place(row), VANISHES.match(row)
-        if not (at and m):
+        if m := VANISHES.match(row):
+            one = Idle(m["type"] or m["to"], m["value"], 0, QUOTIENT.format(m["by"] or 1))
+            yield from self._once_not(one, self._place(row))
+
+    def _idle(self, row: str) -> Iterator[str]:
+        """Whether a summand, a factor, an index was ever another one than what changes nothing."""
+        for one in idle(row, self.rows, self.defined, self.set_once):
+            yield from self._once_not(one, self._place(row))
+
+    def _once_not(self, one: Idle, at: At | None) -> Iterator[str]:
+        """A comparison that no text shows, of which only "never otherwise" is asked."""
+        if at is None:
             return
         name = f"%{ARRAY}.{self.made.end}.nothing"
-        yield f"  {name} = icmp eq {m['type'] or m['to']} {m['value']}, 0"
+        yield one.compared(f"  {name}")
         yield f"  store i8 1, ptr {_byte(self.made.end + 1)}"
-        yield from self._kept(Comparison(at, "eq", QUOTIENT.format(m["by"] or 1), True,
-                                         self.made.end, None, self.function), name)  # fmt: skip
+        yield from self._kept(Comparison(at, "eq", one.said, True, self.made.end, None,
+                                         self.function), name)  # fmt: skip
 
     def _strictly(
         self, at: At, type_: str, value: str, constant: str, sign: str, hows: Sequence[str]
@@ -347,6 +388,11 @@ def _set_once(rows: Sequence[str]) -> dict[str, str]:
               for p in re.findall(r"ptr [^,]*?(%[^\s,)]+)", row)}  # fmt: skip
     return {p: v for p, v in stored if p.startswith("%") and times[p] == 1 and p not in passed
             and CONSTANT.fullmatch(v)}  # fmt: skip
+
+
+def _targets(branch: re.Match[str] | None, value: str) -> tuple[str, str] | None:
+    """Where a branch goes if it is this value that decides it."""
+    return (branch[2], branch[3]) if branch is not None and branch[1] == value else None
 
 
 def _byte(offset: int) -> str:

@@ -10,6 +10,7 @@ import re
 
 from rheostat.measurement.code.addresses import addresses
 from rheostat.measurement.code.case import Case
+from rheostat.measurement.code.header_macros import header_macros
 from rheostat.measurement.code.libc_functions import is_known
 from rheostat.measurement.code.verdict import Finding
 
@@ -20,6 +21,10 @@ CLOCKS = re.compile(
     r"std::chrono"
 )
 UNKNOWN = "what it gives may hang on more than its arguments, and the original does not call it"
+OF_SYSTEM = (
+    r"(?:(?:struct\s+)?(?:omp_\w+|FILE|DIR|(?:sig)?jmp_buf|va_list|f?pos_t|off_t|(?:pthread|time|clock)_\w*t|"
+    r"sem_t|mtx_t|cnd_t|wchar_t|max_align_t|lconv|tm|timeval)|long\s+double|std::\w+(?:\s*<[^<>]*>)?)"
+)
 WORDS = {
     "code in assembler, which no checker reads": re.compile(
         r"\b(?:__)?asm(?:__)?\s*(?:(?:__)?(?:volatile|goto)(?:__)?\s*)*\("
@@ -57,8 +62,13 @@ WORDS = {
         r"\bomp_get_(?:schedule|cancellation|proc_bind|thread_limit|"
         r"(?:max|supported)_(?:active_levels|task_priority))\b"
     ),
-    "asks how large a type is that compilers make differently": re.compile(
-        r"sizeof\s*\(\s*omp_\w+\s*\)\s*(?:[=!<>]=|[<>%&?])|(?:[=!<>]=|[<>])\s*sizeof\s*\(\s*omp_"
+    "asks how large a type is that compilers and libraries make differently": re.compile(
+        rf"sizeof\s*\(\s*{OF_SYSTEM}\s*\)\s*(?:[!=]=|[-<>%&?/^|])|"
+        rf"(?:[=!<>]=|[<>])\s*sizeof\s*\(\s*{OF_SYSTEM}"
+    ),
+    "is decided by how the compiler optimises": re.compile(
+        r"\b(?:__builtin_(?:constant_p|is_constant_evaluated|(?:dynamic_)?object_size)|"
+        r"(?:std::)?is_constant_evaluated)\b"
     ),
 }
 FOR_DEVICE = re.compile(
@@ -99,4 +109,4 @@ def unseen(case: Case, asked: frozenset[str]) -> list[Finding]:
             if m := pattern.search(text):
                 line = text.count("\n", 0, m.start()) + 1
                 found_at.append(Finding("calls", name, line, f"{m[0]}: {message}"))
-    return found_at or addresses(case)
+    return found_at or header_macros(case) or addresses(case)

@@ -1,0 +1,105 @@
+"""Whether what is computed ever changes anything: a summand that was always 0, a factor always 1.
+
+What is added only on a rare input, on another day or on another machine is nothing in every run
+here, wherever it comes from: a quotient, a table in which all but one entry are 0, the system.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from rheostat.measurement.code.reached_values import NAME
+
+COMPUTED = re.compile(
+    rf"\s*(?P<value>{NAME}) = (?P<how>f?(?:add|sub|mul|div)|[su]div|x?or|and|shl|[al]shr) "
+    r"(?:(?:nuw|nsw|exact|fast|nnan|ninf|nsz|arcp|contract|afn|reassoc) )*"
+    r"(?P<type>i\d+|float|double) (?P<left>[^\s,]+), (?P<right>[^\s,]+?)(?:, !.*)?$"
+)
+INDEXED = re.compile(
+    rf"\s*{NAME} = getelementptr [^,]*, ptr [^,]+, (?:i\d+ 0, )?(?P<type>i\d+) (?P<index>%[^\s,]+)"
+    r"(?:, !.*)?$|.*call [^@]*@_ZNK?S\w*ixEm\(ptr [^,]*, (?P<by>i64) noundef (?P<at>%[^\s,)]+)\)"
+)
+"""An element of an array; ``operator[]`` of C++'s containers."""
+SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "or": "|", "xor": "^", "shl": "<<",
+         "shr": ">>", "and": "&"}  # fmt: skip
+SIDES = {"&": (), **dict.fromkeys(("-", "/", "<<", ">>"), ("right",))}
+"""Which sides change nothing if they are 0, or 1; of the others both."""
+NOTHING = "{} {} of {}, so that it changes nothing"
+FIRST, TOGETHER = "0 as an index", "0 as what {} makes of both"
+TURNED = re.compile(r"(?:[sz]ext|trunc|[su]itofp|fpext|fptrunc) \S+ (%[^\s,]+) to")
+TRUTH = re.compile(r"zext i1 ")
+LOAD = re.compile(r"load [^,]+, ptr ([%@][^\s,]+)")
+
+
+@dataclass(frozen=True)
+class Idle:
+    """A value that may change nothing: its type, the number that it then is, and how to say it."""
+
+    type_: str
+    value: str
+    neutral: int
+    said: str
+
+    def compared(self, name: str) -> str:
+        """The instruction that tells whether it is that number.
+
+        >>> Idle("double", "%x", 0, "").compared("%y")
+        '%y = fcmp oeq double %x, 0.0'
+        """
+        if self.type_ in ("float", "double"):
+            return f"{name} = fcmp oeq {self.type_} {self.value}, {self.neutral}.0"
+        return f"{name} = icmp eq {self.type_} {self.value}, {self.neutral}"
+
+
+def idle(
+    row: str, rows: Sequence[str], defined: Mapping[str, str], set_once: Mapping[str, str]
+) -> Iterator[Idle]:
+    """What may change nothing in an instruction.
+
+    Parameters
+    ----------
+    row : str
+        The instruction.
+    rows : sequence of str
+        Its function.
+    defined : mapping of str to str
+        What each value of the function is.
+    set_once : mapping of str to str
+        Places that hold one constant.
+
+    Yields
+    ------
+    Idle
+        Without constants, truth values, whose comparisons are looked at, and what is added to;
+        two truths at once are not what each is.
+    """
+
+    def source(value: str) -> str:
+        while m := TURNED.match(defined.get(value, "")):
+            if TRUTH.match(defined[value]):
+                return ""
+            value = m[1]
+        return value if varies(value) else ""
+
+    def varies(value: str) -> bool:
+        loaded = LOAD.match(defined.get(value, ""))
+        return value.startswith("%") and not (loaded and loaded[1] in set_once)
+
+    if m := INDEXED.match(row):
+        index = m["index"] or m["at"]
+        if source(index):
+            yield Idle(m["type"] or m["by"], index, 0, FIRST)
+    elif m := COMPUTED.match(row):
+        sign = SIGNS[m["how"][-3:]]
+        if sign in "&*" and all(map(varies, (m["left"], m["right"]))):
+            yield Idle(m["type"], m["value"], 0, TOGETHER.format(sign))
+        for side in () if m["type"] == "i1" else SIDES.get(sign, ("left", "right")):
+            value, other = m[side], m["left" if side == "right" else "right"]
+            read = LOAD.match(defined.get(source(value), ""))
+            grows = read and any(f" {m['value']}, ptr {read[1]}" in r for r in rows)
+            counts = read and not other.startswith("%")
+            if source(value) and not (grows or counts):
+                neutral = int(sign in "*/")
+                yield Idle(m["type"], value, neutral, NOTHING.format(neutral, side, sign))
