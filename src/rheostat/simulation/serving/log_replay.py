@@ -42,6 +42,9 @@ GENERATIONS, QUICK = 60, 25
 AROUND = np.array([1.5, 2.3, 2.3, 2.3, 4.0])
 """Logarithms by which step times may be off the ratios of a default replica in the search."""
 
+HARDLY_WAITED = 0.1
+"""Share of requests whose first tokens came so soon that most of it was their prefill."""
+
 
 @dataclass(frozen=True)
 class Recording:
@@ -139,6 +142,13 @@ def misfit(log: Recording, replica: Replica, deployment: Deployment, rows: Rows)
     )
 
 
+def _most_prefill(log: Recording, rows: Rows) -> float:
+    """Logarithm of what a prefilled token takes at most, by those who hardly waited."""
+    todo = log.prompt if log.known is None else np.maximum(log.prompt - log.known, 1.0)
+    each = (log.measured["ttft"] / todo)[rows]
+    return -np.inf if log.blind else float(np.log(np.quantile(each, HARDLY_WAITED)))
+
+
 def fitted(
     log: Recording, rows: Rows, replica: Replica, deployment: Deployment, *,
     generations: int = GENERATIONS, seed: int = 0,
@@ -178,6 +188,7 @@ def fitted(
     slower = np.log(np.median(np.where(tpot > 0, tpot, whole)) / Replica.base_s) - 0.5
     middle = usual + np.append(np.full(4, slower), 0.0)
     box = np.column_stack([middle - AROUND, middle + AROUND])
+    box[3, 1] = max(box[3, 1], _most_prefill(log, seen))
     x = differential_evolution(
         loss, box, popsize=8, maxiter=generations, seed=seed, polish=False, tol=1e-3, init="sobol",
         mutation=(0.4, 0.9), recombination=0.8,
