@@ -182,12 +182,14 @@ def _tell_example(ctx: Any) -> None:
 
 
 def _as_written(command: Any) -> None:
-    """Escape the texts of a command, once."""
+    """Escape the texts of a command, once; a paragraph is broken where the terminal ends."""
     from rich.markup import escape
 
     if vars(command).setdefault("escaped", False):
         return
     command.escaped = True
+    paragraphs = (command.help or "").split("\n\n")
+    command.help = "\n\n".join(" ".join(p.split("\n")) for p in paragraphs)
     for thing in (command, *command.params):
         for name in ("help", "short_help", "epilog"):
             if text := getattr(thing, name, None):

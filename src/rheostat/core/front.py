@@ -79,6 +79,11 @@ class Objective:
         """An objective from its name, unit looked up, minimised."""
         return name if isinstance(name, Objective) else cls(name, "min", _UNITS.get(name, ""))
 
+    @property
+    def sign(self) -> float:
+        """What a value is multiplied by, so that less is better."""
+        return 1.0 if self.sense == "min" else -1.0
+
 
 class Rule(Protocol):
     """Chooses a row of a front among those ``allowed``; lower ``score`` is better."""
@@ -214,7 +219,7 @@ class Front:
     @cached_property
     def values(self) -> Array:
         """Objective values to be minimised, (n, m), as `middle`; a maximised one is negated."""
-        return np.column_stack([_signed(o) * self.middle(o.name) for o in self.objectives])
+        return np.column_stack([o.sign * self.middle(o.name) for o in self.objectives])
 
     @cached_property
     def mask(self) -> Mask:
@@ -224,7 +229,7 @@ class Front:
     @cached_property
     def probability(self) -> Array:
         """Share of draws in which each alternative is on the front, (n,)."""
-        y = np.stack([_signed(o) * self.draws(o.name) for o in self.objectives], axis=-1)
+        y = np.stack([o.sign * self.draws(o.name) for o in self.objectives], axis=-1)
         return np.asarray(np.mean([non_dominated(draw) for draw in y], axis=0))
 
     def hypervolume(self, reference: Sequence[float]) -> float:
@@ -318,10 +323,6 @@ class Front:
                 continue
             wins += order[np.isin(order, [*measured_rows, row])][:1].tolist() == [row]
         return wins >= SURE * depth
-
-
-def _signed(objective: Objective) -> float:
-    return 1.0 if objective.sense == "min" else -1.0
 
 
 def _job_id(front: Front) -> int | str | None:

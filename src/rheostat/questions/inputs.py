@@ -55,6 +55,15 @@ UNUSED = (
 )
 
 
+def paths(files: Path | str | Sequence[Path | str]) -> list[Path]:
+    """One file or several as paths.
+
+    >>> [str(p) for p in paths("runs.csv")], len(paths(["a.csv", "b.csv"]))
+    (['runs.csv'], 2)
+    """
+    return [Path(f) for f in ([files] if isinstance(files, (str, Path)) else files)]
+
+
 def load(
     file: Path | Sequence[Path],
     form: str = "",

@@ -18,7 +18,7 @@ from rheostat.measurement.read import guess_format, read
 from rheostat.prediction.saved_models.persist import PREDICTORS, load
 from rheostat.questions import listener
 from rheostat.questions.parse import parse_space
-from rheostat.questions.serving_proxy import host_names, listening_socket
+from rheostat.questions.serving_proxy import host_names, listening_socket, shown
 from rheostat.service.access import SITE, USER, TokenAccess, read_tokens
 from rheostat.service.access import add_token as add_line
 from rheostat.service.served import ServedFiles
@@ -157,17 +157,12 @@ def _access(settings: ServiceSettings) -> tuple[TokenAccess, ...]:
     """The tokens; none only where this machine alone can ask."""
     if settings.tokens is not None:
         return read_tokens(settings.tokens)
-    if not is_this_machine(_shown(settings.host).encode()):
+    if not is_this_machine(shown(settings.host).encode()):
         problem = (
             f"others reach {settings.host}: expected --tokens FILE (--new-token NAME makes one)"
         )
         raise QuestionError("--host", [problem])
     return ()
-
-
-def _shown(host: str) -> str:
-    """An address as it stands in a URL."""
-    return f"[{host}]" if ":" in host else host
 
 
 def _run(served: ServedFiles, settings: ServiceSettings, access: tuple[TokenAccess, ...]) -> None:
@@ -197,7 +192,7 @@ async def _serve(
         loop.add_signal_handler(signal.SIGHUP, live.reload)
     if settings.stop_after_s:
         loop.call_later(settings.stop_after_s, setattr, server, "should_exit", True)
-    listener.line(f"listening at http://{_shown(settings.host)}:{listening.getsockname()[1]}")
+    listener.line(f"listening at http://{shown(settings.host)}:{listening.getsockname()[1]}")
     await server.serve(sockets=[listening])
 
 

@@ -27,11 +27,13 @@ def _can_be_drawn(figure: Path | None) -> Path | None:
 
 def two_to_draw(figure: Path | None, objectives: str | Sequence[str]) -> None:
     """Refuses, before the runs, a figure of a front that has not two objectives."""
+    if figure is None:
+        return
     from rheostat.questions.parse import parse_names
 
-    objectives = parse_names(objectives)
-    if figure is not None and len(objectives) != 2:
-        what = f"{len(objectives)}: {', '.join(objectives)}"
+    names = parse_names(objectives)
+    if len(names) != 2:
+        what = f"{len(names)}: {', '.join(names)}"
         raise typer.BadParameter(f"a front is drawn of two --objectives, got {what}",
                                  param_hint="--figure")  # fmt: skip
 

@@ -37,6 +37,7 @@ from rheostat.measurement.code.reference import (
     Expected,
     OneWay,
 )
+from rheostat.measurement.code.same_text import without_blanks
 from rheostat.measurement.code.sandbox import give_away
 from rheostat.measurement.code.toolchain import BuildKind, compiler_absent
 from rheostat.measurement.code.verdict import Finding
@@ -93,7 +94,7 @@ def _own_values(case: Case, whole: Sequence[Marked]) -> list[Narrowing]:
     known = _lines(case.original)
     floats = SINGLE_PRECISION.search(case.original.text) or case.reference.tolerance.relative
     return [n for m in whole for n in m.values if not (n.rounds and floats)
-            and _plain(case.candidate.row(*n.at[:2])) not in known]  # fmt: skip
+            and without_blanks(case.candidate.row(*n.at[:2])) not in known]  # fmt: skip
 
 
 def _too_narrow(case: Case, left: Left) -> list[Finding]:
@@ -114,7 +115,7 @@ def _other_lines(case: Case, left: Left) -> list[Finding]:
     known = _lines(case.original)
     return [Finding("output", file, line, "no input that was tried reaches this line")
             for file, line in sorted(left.lines)
-            if _plain(case.candidate.row(file, line)) not in known]  # fmt: skip
+            if without_blanks(case.candidate.row(file, line)) not in known]  # fmt: skip
 
 
 def _beyond(case: Case, left: Left) -> list[Finding]:
@@ -129,9 +130,9 @@ def _beyond(case: Case, left: Left) -> list[Finding]:
     unmarked = _lines(case.original) if case.original.language in UNMARKED else set()
     for c, missing in left.comparisons:
         row = case.candidate.row(*c.at[:2])
-        if _plain(row) in unmarked:
+        if without_blanks(row) in unmarked:
             continue
-        text, kind = (_plain(row), c.how, missing), (c.how, c.constant, missing)
+        text, kind = (without_blanks(row), c.how, missing), (c.how, c.constant, missing)
         row = row[:MOST_ROW]
         if (TIES.search(row) or LESSER.search(row)) and not c.constant:
             continue
@@ -159,7 +160,7 @@ def _of_original(case: Case) -> tuple[OneWay, OneWay, Counter[int]]:
         left = deque(_stages(case, own, _marked(case, own), ()), maxlen=1)
         comparisons = left[0].comparisons if left else []
         case.reference.one_way = (
-            Counter((_plain(own.row(*c.at[:2])), c.how, m) for c, m in comparisons),
+            Counter((without_blanks(own.row(*c.at[:2])), c.how, m) for c, m in comparisons),
             Counter((c.how, c.constant, m) for c, m in comparisons),
             Counter(n.most for n, _ in (left[0].values if left else [])),
         )
@@ -174,11 +175,7 @@ def _one_way(c: Comparison, missing: bool) -> Finding:
 
 
 def _lines(program: Program) -> set[str]:
-    return {_plain(x) for x in program.text.splitlines()}
-
-
-def _plain(text: str) -> str:
-    return re.sub(r"\s+", "", text)
+    return {without_blanks(x) for x in program.text.splitlines()}
 
 
 def _marked(case: Case, program: Program) -> tuple[Built, list[Marked]] | None:

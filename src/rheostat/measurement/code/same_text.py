@@ -38,17 +38,17 @@ def compiled_differently(case: Case) -> list[Finding]:
         return []
     kinds = [k for k in KINDS if not toolchain.compiler_absent(candidate, k.family)]
     texts = {k.name: t for k in kinds if (t := own_lines(case, candidate, k)) is not None}
-    known = {_plain(x) for x in case.original.text.splitlines()}
+    known = {without_blanks(x) for x in case.original.text.splitlines()}
     environment = [Finding("parse", file, line, "main takes the environment, the original's not")
                    for (file, line), text in next(iter(texts.values()), {}).items()
                    if ENVIRONMENT.search(text)]  # fmt: skip
-    if environment and not ENVIRONMENT.search(_plain(case.original.text)):
+    if environment and not ENVIRONMENT.search(without_blanks(case.original.text)):
         return environment
     made, apart = [], sorted(_apart(texts)) if len(texts) > 1 else []
     allowed = _macros_of_headers(case, kinds[0]) if apart else set()
     for file, line in apart:
         source = candidate.row(file, line)
-        if _plain(source) in known or allowed & _reached(source, candidate):
+        if without_blanks(source) in known or allowed & _reached(source, candidate):
             continue
         made.append(Finding("parse", file, line, DECIDED))
     return made[:3]
@@ -68,7 +68,9 @@ def _own(text: str, files: Mapping[str, str]) -> Iterator[tuple[tuple[str, int],
             line, file = int(m[1]), m[2].removeprefix("./")
             continue
         if file in files and row.strip():
-            said = _pragma(files[file], line) if row.lstrip().startswith("#") else _plain(row)
+            said = (
+                _pragma(files[file], line) if row.lstrip().startswith("#") else without_blanks(row)
+            )
             matched[file, line] = matched.get((file, line), "") + said
         line += 1
     yield from matched.items()
@@ -120,10 +122,10 @@ def _reached(source: str, program: Program) -> set[str]:
     return names
 
 
-def _plain(text: str) -> str:
+def without_blanks(text: str) -> str:
     """Without blanks.
 
-    >>> _plain(" a  = b ;")
+    >>> without_blanks(" a  = b ;")
     'a=b;'
     """
     return re.sub(r"\s+", "", text)

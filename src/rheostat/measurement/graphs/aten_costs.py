@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rheostat.measurement.graphs.aten_layers import LAYER_RULES
+from rheostat.measurement.graphs.aten_layers import LAYER_RULES, reduced, spread
 from rheostat.measurement.graphs.hlo.hlo_costs import log2_up
 from rheostat.measurement.graphs.hlo.hlo_types import HloType
 from rheostat.measurement.graphs.hlo.hlo_window import WindowSide
@@ -144,14 +144,6 @@ def _pooling(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
     return OpCost("reduction", float((window - 1) * result.elements))
 
 
-def _adaptive(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
-    return OpCost("reduction", float(max(given[0].elements - result.elements, 0)))
-
-
-def _spread(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
-    return OpCost("gather_scatter", float(given[0].elements))
-
-
 def _softmax(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
     """Maximum, shift, exponential, sum, division."""
     elements = float(result.elements)
@@ -197,9 +189,9 @@ RULES: dict[str, Callable[[HloType, Given, Sequence[Any]], OpCost]] = {
     "mm": _product, "bmm": _product, "matmul": _product, "addmm": _added_product,
     "baddbmm": _added_product, "dot": _dot, "mv": _dot, "convolution": _convolution,
     "convolution_backward": _convolution_backward, "max_pool2d_with_indices": _pooling,
-    "avg_pool2d": _pooling, "_adaptive_avg_pool2d": _adaptive, "mean": _adaptive, "sort": _sorted,
-    "max_pool2d_with_indices_backward": _spread, "avg_pool2d_backward": _spread,
-    "_adaptive_avg_pool2d_backward": _spread, "_softmax": _softmax, "_log_softmax": _softmax,
+    "avg_pool2d": _pooling, "_adaptive_avg_pool2d": reduced, "mean": reduced, "sort": _sorted,
+    "max_pool2d_with_indices_backward": spread, "avg_pool2d_backward": spread,
+    "_adaptive_avg_pool2d_backward": spread, "_softmax": _softmax, "_log_softmax": _softmax,
     "_safe_softmax": _softmax,
     "_softmax_backward_data": _softmax_backward, "_log_softmax_backward_data": _softmax_backward,
     **dict.fromkeys(("embedding", "index", "index_select", "gather", "take", "_unsafe_index"),

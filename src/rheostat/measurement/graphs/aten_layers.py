@@ -74,11 +74,13 @@ def _pooled(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
     return OpCost("reduction", float((window - 1) * result.elements))
 
 
-def _spread(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
+def spread(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
+    """One addition for each element that is put somewhere."""
     return OpCost("gather_scatter", float(given[0].elements))
 
 
-def _reduced(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
+def reduced(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
+    """One operation for each element that there is less afterwards."""
     return OpCost("reduction", float(max(given[0].elements - result.elements, 0)))
 
 
@@ -143,11 +145,11 @@ LAYER_RULES: dict[str, Rule] = {
     **{f"upsample_{kind}{end}": _resized(taps) for end in ("", "_backward") for kind, taps in
        {"linear1d": 2, "bilinear2d": 4, "bicubic2d": 16, "trilinear3d": 8}.items()},
     "grid_sampler_2d": _resized(4), "grid_sampler_2d_backward": _resized(8),
-    "max_pool3d_with_indices": _pooled, "avg_pool3d": _pooled, "adaptive_max_pool2d": _reduced,
-    "_adaptive_avg_pool3d": _reduced, "cummax": _scanned, "cummin": _scanned,
+    "max_pool3d_with_indices": _pooled, "avg_pool3d": _pooled, "adaptive_max_pool2d": reduced,
+    "_adaptive_avg_pool3d": reduced, "cummax": _scanned, "cummin": _scanned,
     "logcumsumexp": _scanned,
     **dict.fromkeys(("max_pool3d_with_indices_backward", "avg_pool3d_backward",
-                     "adaptive_max_pool2d_backward", "_adaptive_avg_pool3d_backward"), _spread),
+                     "adaptive_max_pool2d_backward", "_adaptive_avg_pool3d_backward"), spread),
     "_cdist_forward": _distances, "_fft_c2c": _fourier, "_fft_r2c": _fourier, "_fft_c2r": _fourier,
     "linalg_inv_ex": _cubic(2.0), "linalg_cholesky_ex": _cubic(1.0 / 3.0),
     "linalg_lu_factor_ex": _cubic(2.0 / 3.0), "linalg_qr": _factored, "addmv": _matrix_vector,

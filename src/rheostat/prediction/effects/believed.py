@@ -174,12 +174,13 @@ def _residuals(rows: Rows, y: Array) -> tuple[Array, Array]:
     for a in np.unique(rows.app[u]):
         here = rows.app[u] == a
         part = flat[here]
-        rest[here] = _left(part[:, 0], part[:, 1:])
-        varied[here] = _left(part[:, 1], part[:, 3:])
+        rest[here] = unexplained(part[:, 0], part[:, 1:])
+        varied[here] = unexplained(part[:, 1], part[:, 3:])
     return rest, varied
 
 
-def _left(values: Array, given: Array) -> Array:
+def unexplained(values: Array, given: Array) -> Array:
+    """What ``given`` does not explain linearly of ``values``."""
     return np.asarray(values - given @ np.linalg.lstsq(given, values, rcond=None)[0])
 
 

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rheostat.core.outcome import Array
-from rheostat.prediction.effects.believed import Believed
+from rheostat.prediction.effects.believed import Believed, unexplained
 from rheostat.prediction.effects.doubts import Mask
 from rheostat.prediction.effects.effect_coding import Rows
 
@@ -163,15 +163,10 @@ def several(rows: Rows) -> Mask:
 
 def _reliability(request: Array, size: Array, y: Array) -> tuple[float, Array]:
     """Partial R^2 of the sizes for ``y`` at equal requests; their index's slopes on requests."""
-    left_y, left_size = _left(y[:, None], request)[:, 0], _left(size, request)
+    left_y, left_size = unexplained(y[:, None], request)[:, 0], unexplained(size, request)
     weight = np.linalg.lstsq(left_size, left_y, rcond=None)[0]
     explained = left_size @ weight
     total = float(left_y @ left_y)
     share = float(explained @ explained) / total if total > 0 else 0.0
     slopes = np.linalg.lstsq(request, size @ weight, rcond=None)[0]
     return share, np.asarray(slopes, dtype=float)
-
-
-def _left(values: Array, given: Array) -> Array:
-    """What ``given`` does not explain linearly of ``values``."""
-    return np.asarray(values - given @ np.linalg.lstsq(given, values, rcond=None)[0])

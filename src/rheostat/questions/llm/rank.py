@@ -18,7 +18,7 @@ from rheostat.prediction.saved_models.persist import load, save
 from rheostat.questions import inputs, listener
 from rheostat.questions.answer import Answer
 from rheostat.questions.listener import question
-from rheostat.questions.llm.runs import Files, Pairs, paths
+from rheostat.questions.llm.runs import Files, Pairs
 from rheostat.questions.parse import Names, parse_names, parse_pairs
 
 if TYPE_CHECKING:  # the compiler is loaded by who ranks, not by `plan` and `fit`
@@ -207,6 +207,6 @@ def _read(requests: Files, columns: Sequence[str] | Mapping[str, str]) -> JobTab
     named = parse_pairs(columns, "--column")
     if isinstance(requests, JobTable):
         return requests
-    jobs = inputs.together(paths(requests), lambda f: read_requests(f, columns=named))
+    jobs = inputs.together(inputs.paths(requests), lambda f: read_requests(f, columns=named))
     listener.notes(jobs.notes)
     return jobs

@@ -27,15 +27,6 @@ if TYPE_CHECKING:
     from rheostat.simulation.serving.serve import Served
 
 
-def paths(files: Path | str | Sequence[Path | str]) -> list[Path]:
-    """One file or several as paths.
-
-    >>> [str(p) for p in paths("runs.csv")], len(paths(["a.csv", "b.csv"]))
-    (['runs.csv'], 2)
-    """
-    return [Path(f) for f in ([files] if isinstance(files, (str, Path)) else files)]
-
-
 def parse_sheets(gpus: Sheets) -> dict[str, Accelerator]:
     """Types of GPU by their data sheets, as ``NAME=TB/s,TFLOPs,W,GB``."""
     return dict(gpus) if isinstance(gpus, Mapping) else dict(map(stated_accelerator, gpus))
@@ -48,7 +39,9 @@ def load_runs(
     if isinstance(runs, JobTable):
         jobs = prepared(runs)
     else:
-        jobs = inputs.load(paths(runs), form, mapped, columns, units=units, otherwise="serving")
+        jobs = inputs.load(
+            inputs.paths(runs), form, mapped, columns, units=units, otherwise="serving"
+        )
     known, notes = known_gpus(jobs)
     listener.notes(notes)
     refuse_unstated(known, "app", "gpu_model", "gpus", "batch_cap")

@@ -13,7 +13,7 @@ from rheostat.errors import QuestionError
 from rheostat.explanation.counters import leverage_section
 from rheostat.prediction.counters.counter_model import CounterModel
 from rheostat.prediction.saved_models import persist
-from rheostat.questions import listener
+from rheostat.questions import inputs, listener
 from rheostat.questions.answer import Answer
 from rheostat.questions.listener import question
 from rheostat.questions.parse import Names, parse_names
@@ -134,7 +134,7 @@ def counters(
     """
     chosen = tuple(n for m in parse_names(methods) for n in (mummi.TEN if m == "ten" else (m,)))
     factors = dict(what_if) if isinstance(what_if, Mapping) else _factors(what_if)
-    jobs = mummi.recording(_paths(files), format)
+    jobs = mummi.recording(inputs.paths(files), format)
     listener.notes(jobs.notes)
     with listener.working(f"{len(chosen)} methods"):
         facts = mummi.study(jobs, methods=chosen, targets=parse_names(target),
@@ -149,7 +149,7 @@ def counters(
             mummi.usable(jobs, group_by).jobs, last, targets, by=group_by, seed=seed
         )
         if predict is not None:
-            facts["predicted"] = _predicted(fitted, _paths(predict), format)
+            facts["predicted"] = _predicted(fitted, inputs.paths(predict), format)
         if save is not None:
             persist.save(fitted, Path(save))
             listener.line(f"wrote {save}")
@@ -180,12 +180,8 @@ def predict_counters(files: Files, model: Path | str, *, format: str = "") -> Co
         The files are no counters, or the model is of another kind.
     """
     known = persist.load(Path(model), ["counters"])
-    rows = _predicted(known, _paths(files), format)
+    rows = _predicted(known, inputs.paths(files), format)
     return CountersForecast(model=str(model), predicted=tuple(rows))
-
-
-def _paths(files: Files) -> list[Path]:
-    return [Path(f) for f in ([files] if isinstance(files, (str, Path)) else files)]
 
 
 def _used(facts: Mapping[str, Any]) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from rheostat.core.dominance import Mask
-from rheostat.core.front import Front, Objective
+from rheostat.core.front import Front
 from rheostat.core.outcome import Array
 from rheostat.errors import DataError
 from rheostat.tradeoff.limits import Limit
@@ -92,7 +92,7 @@ def look(
     ``failing`` is the probability that each row of ``front`` gives no result.
     """
     first, second = len(parts[0]), len(parts[0]) + len(parts[1])
-    signs = np.array([_sign(o) for o in front.objectives])
+    signs = np.array([o.sign for o in front.objectives])
     draws = signs * _stacked(front)
     values = observed.values if len(observed) else np.empty((0, len(signs)))
     told_there = np.isfinite(values).all(axis=1)
@@ -121,10 +121,6 @@ def look(
         fixed=tuple(range(first, second)),
         baseline=tuple(range(second, len(front))),
     )
-
-
-def _sign(objective: Objective) -> float:
-    return 1.0 if objective.sense == "min" else -1.0
 
 
 def _stacked(front: Front) -> Array:

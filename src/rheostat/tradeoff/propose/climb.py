@@ -60,7 +60,7 @@ def climb(searcher: Modelled, n: int, rng: np.random.Generator) -> list[dict[str
     assert isinstance(gp, GaussianProcess)
     view = searcher.view(searcher.sample(rng), [])
     names = tuple(o.name for o in searcher.objectives)
-    signs = torch.tensor([1.0 if o.sense == "min" else -1.0 for o in searcher.objectives])
+    signs = torch.tensor([o.sign for o in searcher.objectives])
 
     def costs(samples: Any) -> Any:
         y = torch.stack([quantity(n, samples, gp) for n in names], dim=-1)

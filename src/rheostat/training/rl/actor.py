@@ -16,31 +16,13 @@ from rheostat.prediction.saved_models import persist
 from rheostat.simulation.engine.env_layout import STARTED
 from rheostat.training.env.batch import Batch
 from rheostat.training.env.episode_trace import EpisodeTrace
+from rheostat.training.env.played_trace import PlayedTrace
 from rheostat.training.rl import agent_file
 from rheostat.training.rl.actor_critic_config import ActorCriticConfig
 from rheostat.training.rl.actor_net import ActorNetwork, Observation
 
 torch = require("torch", extra="train")
 Progress = Callable[[int, int, dict[str, Any]], None]
-
-
-class PlayedTrace:
-    """A trace that an actor has scheduled."""
-
-    def __init__(self, batch: Batch, clairvoyant: bool) -> None:
-        self._batch, self.clairvoyant = batch, clairvoyant
-
-    @property
-    def starts(self) -> np.ndarray:
-        """Start of each job, s."""
-        starts: np.ndarray = self._batch.starts[0].copy()
-        return starts
-
-    def metrics(self) -> dict[str, float]:
-        """Waits and slowdowns."""
-        names = ("mean_wait_s", "mean_bounded_slowdown", "max_wait_s", "decisions")
-        facts = self._batch.metrics()
-        return {name: facts[name][0].item() for name in names}
 
 
 class Actor:

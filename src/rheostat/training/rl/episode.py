@@ -21,6 +21,7 @@ from rheostat.simulation.engine.env_layout import (
 )
 from rheostat.training.env.batch import Batch
 from rheostat.training.env.episode_trace import EpisodeRules, EpisodeTrace
+from rheostat.training.env.played_trace import PlayedTrace
 from rheostat.training.rl.dras_config import DrasConfig
 from rheostat.training.rl.dras_state import encode_jobs, encode_nodes, list_jobs, settle
 
@@ -38,7 +39,7 @@ class WindowView:
     owner: np.ndarray | None = None
 
 
-class Episode:
+class Episode(PlayedTrace):
     """A jobset on an empty machine; `view`, then `choose` one of the jobs shown, until ``over``.
 
     Nothing is skipped in a backfill: as in the released code, jobs are taken until none is left
@@ -52,7 +53,7 @@ class Episode:
         )  # fmt: skip
         self.trace, self.setup = planned(trace, setup.plans), setup
         self._scaled, self._urgent = setup.inputs == "scaled", setup.priorities == "trace"
-        self._batch = Batch(self.trace, rules, 1, record=True)
+        super().__init__(Batch(self.trace, rules, 1, record=True), self.trace.clairvoyant)
         self._slots = np.full(setup.window, -1)
         self._owner = np.full(trace.size, -1)
         self._chosen: list[int] = []
@@ -99,12 +100,6 @@ class Episode:
         whole, real = self._batch.whole[0], self._batch.real[0]
         return int(whole[NEXT] + real[STARTED] - whole[BUSY])
 
-    @property
-    def starts(self) -> np.ndarray:
-        """Start of each job of the trace, s; NaN where it has not started."""
-        starts: np.ndarray = self._batch.starts[0].copy()
-        return starts
-
     def view(self) -> WindowView:
         """What is to be decided now."""
         whole, real, window, _, _, starts = (s[0] for s in self._batch.states)
@@ -130,17 +125,6 @@ class Episode:
             self._chosen.append(int(self.shown[0]) if dropped else job)
         self._batch.step(np.array([-2 - job]))
         return float(self._batch.rewards[0]), fits
-
-    @property
-    def clairvoyant(self) -> bool:
-        """Are some jobs planned with their true run times?"""
-        return self.trace.clairvoyant
-
-    def metrics(self) -> dict[str, float]:
-        """Waits and slowdowns of the jobs started so far."""
-        names = ("mean_wait_s", "mean_bounded_slowdown", "max_wait_s", "decisions")
-        facts = self._batch.metrics()
-        return {name: facts[name][0].item() for name in names}
 
 
 def planned(trace: EpisodeTrace, plans: str) -> EpisodeTrace:
