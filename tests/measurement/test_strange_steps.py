@@ -6,6 +6,7 @@ import pytest
 
 from rheostat.errors import DataError
 from rheostat.measurement.graphs.step_source import open_step
+from rheostat.prediction.step_cost.device_law import Work
 from rheostat.prediction.step_cost.sheet_forecast import forecast_step
 from rheostat.prediction.step_cost.step_memory import step_memory
 
@@ -62,6 +63,39 @@ class ByName(Net):
         return Output(nn.functional.cross_entropy(logits, labels), logits)
 
 def by_name(bs=6): return ByName(), {"inputs": torch.randn(bs, 8), "labels": torch.zeros(bs).long()}
+
+class Masked(Net):
+    def forward(self, x, *, mask=None, scale=1.0): return super().forward(x) * mask * scale
+
+def masked(bs=6): return Masked(), torch.randn(bs, 8), {"mask": torch.ones(bs, 4), "scale": 2.0}
+
+class MakesItsOwn(Net):
+    def forward(self, x): return super().forward(x) + torch.zeros(4)
+
+def makes_its_own(bs=6): return MakesItsOwn(), torch.randn(bs, 8)
+
+class Routed(Net):
+    def forward(self, x):
+        rows, = torch.where(x[:, 0] > 0)
+        return torch.zeros(len(x), 4).index_add(0, rows, super().forward(x[rows]))
+
+def routed(bs=6): return Routed(), torch.randn(bs, 8)
+
+def scaled(bs=6):
+    model, scaler = Net(), torch.amp.GradScaler("cpu")
+    optimizer = torch.optim.Adam(model.parameters())
+    scaler.scale(model(torch.randn(bs, 8)).mean()).backward()
+    scaler.unscale_(optimizer)
+    scaler.step(optimizer)
+    scaler.update()
+
+class Waves(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.randn(8, 8, dtype=torch.cfloat))
+    def forward(self, x): return torch.cdist((torch.fft.fft(x) @ self.w).real, x)
+
+def waves(bs=40): return Waves(), torch.randn(bs, 8)
 
 def loaded(bs=6):
     from torch.utils.data import DataLoader, TensorDataset
@@ -136,6 +170,48 @@ def test_a_batch_by_name_is_given_by_name_and_its_loss_is_the_loss(strange):
     assert (made.batch, codes(made).count("sgd-update")) == (6, 4)
     assert {"aten.nll_loss_forward", "aten._log_softmax"} <= set(codes(made))
     assert not made.graph.notes
+
+
+def test_what_stands_behind_the_inputs_by_name_is_given_by_name(strange):
+    made = strange("masked")
+    assert (made.batch, codes(made).count("aten.mul")) == (6, 4)  # and their gradients
+
+
+def test_arrays_that_a_module_makes_are_where_its_parameters_are(strange):
+    made, plain = codes(strange("makes_its_own")), codes(strange("module"))
+    assert made.count("aten.zeros") == 1
+    assert len(made) == len(plain) + 2  # and the sum
+
+
+def test_rows_that_values_choose_are_as_many_as_there_can_be(strange):
+    made, plain = strange("routed"), strange("module")
+    products = [g.graph.nodes.filter(g.graph.nodes["op_class"] == "matmul")["flops"].to_list()
+                for g in (made, plain)]  # fmt: skip
+    assert sorted(products[0]) == sorted(products[1])
+    (note,) = made.graph.notes
+    assert note.message == "sizes that depend on values are taken as large as they can be: u0"
+
+
+def test_a_scaled_loss_is_unscaled_once_and_the_step_is_taken(strange):
+    made, once = strange("scaled"), strange("once")
+    assert codes(made).count("adam-update") == codes(once).count("adam-update") == 4
+    unscaled = made.graph.nodes.filter(made.graph.nodes["opcode"].str.contains("unscale"))
+    weights = 8 * 16 + 16 + 16 * 4 + 4
+    assert unscaled["flops"].to_list() == [weights]
+    assert unscaled["bytes"].to_list() == [2 * 4 * weights]
+    assert not made.graph.notes
+
+
+def test_complex_numbers_and_distances_have_rules(strange):
+    """As in XLA a complex product counts as one; the time is that of four."""
+    step = strange("waves").graph
+    assert not step.notes
+    nodes = {n: f for n, f in step.nodes.select("opcode", "flops").rows() if n == "aten.mm"
+             or "dist" in n}  # fmt: skip
+    assert nodes == {"aten.mm": 2 * 40 * 8 * 8, "aten._euclidean_dist": 2 * 40 * 40 * (8 + 2)}
+    products = Work.of(step).flops[Work.of(step).kind == 0].tolist()
+    assert products.count(4 * 2 * 40 * 8 * 8) == 2  # of the weight's gradient, too
+    assert 2 * 40 * 40 * 10 in products
 
 
 def test_a_loader_that_shuffles_gives_its_batches(strange):

@@ -18,7 +18,7 @@ _WORDS = {
     "view_as_real getitem lift_fresh_copy _assert_tensor_metadata sym_size unsafe_split "
     "unsafe_split_with_sizes unsafe_chunk unfold _linalg_check_errors _indices _values coalesce "
     "_sparse_coo_tensor_with_dims_and_tensors "
-    "is_coalesced _coalesced "
+    "is_coalesced _coalesced _conj _neg_view resolve_conj resolve_neg "
     "_record_function_enter _record_function_enter_new _record_function_exit",
     "data_movement": "clone copy copy_ _to_copy cat stack full full_like empty empty_like zeros "
     "ones zeros_like ones_like arange scalar_tensor constant_pad_nd flip roll repeat tril triu "
@@ -36,7 +36,7 @@ _WORDS = {
     "glu glu_backward _prelu_kernel _prelu_kernel_backward mse_loss mse_loss_backward "
     "smooth_l1_loss smooth_l1_loss_backward huber_loss huber_loss_backward "
     "binary_cross_entropy binary_cross_entropy_backward soft_margin_loss "
-    "soft_margin_loss_backward multi_margin_loss multi_margin_loss_backward",
+    "soft_margin_loss_backward multi_margin_loss multi_margin_loss_backward _amp_update_scale_",
     "gather_scatter": "scatter scatter_add index_put "
     "index_add scatter_reduce masked_scatter nonzero embedding_dense_backward index_copy "
     "index_fill put bincount one_hot nll_loss_forward nll_loss_backward nll_loss2d_forward "
@@ -181,13 +181,27 @@ def _bag_backward(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
     return OpCost("gather_scatter", flops=float(given[1].elements * given[0].dims[-1]))
 
 
+def _unscaled(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
+    """Gradients of a scaled loss, in their place: looked through and multiplied."""
+    arrays = given[:-2]
+    return OpCost("elementwise", float(sum(g.elements for g in arrays)),
+                  bytes=2.0 * sum(g.size_b for g in arrays))  # fmt: skip
+
+
+def _distances(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
+    """Of each row of one array to each of another, by one product, as PyTorch has it."""
+    return OpCost("matmul", product_flops(result, given[0].dims[-1] + 2), float(result.elements))
+
+
 def _sorted(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
     return OpCost("reduction", float(given[0].elements * log2_up(given[0].elements)))
 
 
 RULES: dict[str, Callable[[HloType, Given, Sequence[Any]], OpCost]] = {
     "mm": _product, "bmm": _product, "matmul": _product, "addmm": _added_product,
-    "baddbmm": _added_product, "dot": _dot, "mv": _dot, "convolution": _convolution,
+    "baddbmm": _added_product, "_euclidean_dist": _distances,
+    "_amp_foreach_non_finite_check_and_unscale_": _unscaled, "dot": _dot, "mv": _dot,
+    "convolution": _convolution,
     "convolution_backward": _convolution_backward, "max_pool2d_with_indices": _pooling,
     "avg_pool2d": _pooling, "_adaptive_avg_pool2d": reduced, "mean": reduced, "sort": _sorted,
     "max_pool2d_with_indices_backward": spread, "avg_pool2d_backward": spread,

@@ -32,6 +32,7 @@ STEP_SIZE = 0.01
 UPDATES = {"sgd": (2.0, 3.0, 0.0), "momentum": (4.0, 5.0, 0.0), "adam": (12.0, 7.0, 1.0),
            "adamw": (13.0, 7.0, 1.0)}  # fmt: skip
 """For each parameter: arithmetic, numbers read and written, square roots."""
+AT_MOST = " at most"
 PUT_IN = OpCost("parameter_constant", bytes=0.0)
 BROKEN = (RuntimeError, ValueError, KeyError, TypeError, AttributeError, OSError, EOFError,
           AssertionError, IndexError, ArithmeticError, zipfile.BadZipFile, zlib.error,
@@ -97,7 +98,7 @@ def from_torch(
     table = None if optimizer else torch.export.default_decompositions()
     trace = make_fx(step, tracing_mode="fake", decomposition_table=table)
     try:
-        with warnings.catch_warnings(), kept_whole(torch):
+        with warnings.catch_warnings(), kept_whole(torch), _where_weights_are(torch, weights):
             warnings.simplefilter("ignore")
             traced = trace(weights, others, *args)
     except BROKEN as error:
@@ -105,6 +106,11 @@ def from_torch(
     leaves = len(torch.utils._pytree.tree_leaves(args))
     kinds = ["weight"] * len(weights) + ["input"] * (len(others) + leaves)
     return _of_nodes(traced.graph.nodes, kinds, called, optimizer=optimizer)
+
+
+def _where_weights_are(torch: Any, weights: Mapping[str, Any]) -> Any:
+    """Arrays that a module makes without naming a device are beside its parameters."""
+    return next(iter(weights.values())).device
 
 
 def untraceable(name: str, error: Exception) -> DataError:
@@ -247,8 +253,16 @@ def _of_nodes(
             places[node] = rows.add(opcode, PUT_IN, type_)
             continue
         places[node] = operated(rows, node, places, type_)
-    said = f"sizes that are left open are taken as traced: {', '.join(sorted(open_sizes))}"
-    return rows.graph(name, [Note(said)] if open_sizes else [])
+    return rows.graph(name, _of_sizes(open_sizes))
+
+
+def _of_sizes(open_sizes: set[str]) -> list[Note]:
+    """What was taken of sizes that no number fixes."""
+    most = sorted(s for s in open_sizes if s.endswith(AT_MOST))
+    said = {"sizes that are left open are taken as traced": sorted(open_sizes - set(most)),
+            "sizes that depend on values are taken as large as they can be":
+            [s.removesuffix(AT_MOST) for s in most]}  # fmt: skip
+    return [Note(f"{what}: {', '.join(names)}") for what, names in said.items() if names]
 
 
 def operated(rows: OpRows, node: Any, places: Mapping[Any, int], type_: HloType) -> int:
@@ -331,6 +345,9 @@ def result_type(value: Any, open_sizes: set[str]) -> HloType:
 def _size(size: Any, open_sizes: set[str]) -> int:
     if isinstance(size, int):
         return size
-    open_sizes.add(str(size))
-    hint = size.node.hint
-    return -1 if hint is None else int(hint)
+    if (hint := size.node.hint) is not None:
+        open_sizes.add(str(size))
+        return int(hint)
+    most = size.node.shape_env.bound_sympy(size.node.expr).upper
+    open_sizes.add(f"{size}{AT_MOST}")
+    return int(most)

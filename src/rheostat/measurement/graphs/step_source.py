@@ -277,11 +277,10 @@ def _of_torch(
 
 
 def by_name(torch: Any, made: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A module and its inputs; a mapping of what its forward takes by name is given by name."""
-    module, *inputs = made
-    forward = inspect.signature(module.forward).parameters
-    named = len(inputs) == 1 and isinstance(inputs[0], Mapping) and set(inputs[0]) <= set(forward)
-    if not named:
+    """A module and its inputs; of a mapping behind them its forward takes each value by name."""
+    module, *inputs, last = made
+    behind = list(inspect.signature(module.forward).parameters)[len(inputs) :]
+    if not isinstance(last, Mapping) or not set(last) <= set(behind):
         return made
 
     class ByName(torch.nn.Module):  # type: ignore[misc]
@@ -290,9 +289,10 @@ def by_name(torch: Any, made: tuple[Any, ...]) -> tuple[Any, ...]:
             self.module = module
 
         def forward(self, *values: Any) -> Any:
-            return self.module(**dict(zip(inputs[0], values, strict=True)))
+            given, named = values[: len(inputs)], values[len(inputs) :]
+            return self.module(*given, **dict(zip(last, named, strict=True)))
 
-    return (ByName(), *inputs[0].values())
+    return (ByName(), *inputs, *last.values())
 
 
 def _arrays(torch: Any, inputs: Any) -> list[Any]:

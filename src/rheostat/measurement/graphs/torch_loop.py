@@ -134,6 +134,11 @@ def held_updates(torch: Any) -> Iterator[Updates]:
         if (mode := get_proxy_mode()) is not None:
             updates.last = next(iter(reversed(mode.tracer.graph.nodes))).name
 
+    def stepped(_: Any, optimizer: Any, __: Any, *args: Any, **named: Any) -> Any:
+        return optimizer.step(*args, **named)
+
+    scaler = torch.amp.GradScaler
+    asks, scaler._maybe_opt_step = scaler._maybe_opt_step, stepped  # no number says that one is inf
     handle = register_optimizer_step_pre_hook(hold)
     for n in before:  # a loss that is printed: any number will do
         setattr(torch.Tensor, n, lambda x: 1.0 if x.is_floating_point() else 1)
@@ -143,6 +148,7 @@ def held_updates(torch: Any) -> Iterator[Updates]:
         updates.over = True
     finally:
         handle.remove()
+        scaler._maybe_opt_step = asks
         for n, known in before.items():
             delattr(torch.Tensor, n) if known is None else setattr(torch.Tensor, n, known)
 

@@ -48,6 +48,8 @@ NOISE, CONVOLUTION_NOISE = 0.1, 0.3
 """Log error of a run that everything is known of: kernels, framework, counting; and what comes on
 top where all arithmetic is convolutions, which libraries choose among many ways to compute."""
 FEW_BITS = ("f16", "bf16", "f8e4m3fn", "f8e5m2")
+COMPLEX, COMPLEX_PRODUCTS = ("c64", "c128"), 4.0
+"""Real products in one of complex numbers, which graphs count once, as XLA does."""
 MIXED = (0.5, 0.7)
 """Traffic in mixed precision: of products, and of the rest, part of which stays in 32 bits."""
 TF32_W = 2.0
@@ -91,6 +93,7 @@ class Work(NamedTuple):
         flops, moved, times = (
             nodes[c].fill_nan(0.0).to_numpy().astype(float) for c in ("flops", "bytes", "times")
         )
+        flops[heavy & nodes["dtype"].is_in(COMPLEX).to_numpy()] *= COMPLEX_PRODUCTS
         if bits < 32:
             moved = moved * np.where(heavy, *MIXED)
         return Work(kind, flops, moved, times)
