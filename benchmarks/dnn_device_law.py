@@ -8,6 +8,7 @@ with three of its own runs; and each of PROFET's (``device``, ``cnns``).  Beside
 the other GPUs (their median time for a FLOP), and a roofline with the shares that fit the others
 best.  ``twins`` leaves out both A100, or MI210 and MI250, together.  ``transformers`` and
 ``cnn-networks`` leave out each network of a source, predicted from the others of that source.
+``other-source``: each source from the other alone, as the package forecasts a step of neither.
 
 ``four``: training on four GPUs, data, tensor and pipeline parallel, from NeuSight's labels, with
 the law as shipped and the sheets' links; the law has seen steps of one H100, and none of that A100.
@@ -37,6 +38,7 @@ from rheostat.prediction.step_cost.several_devices import (
     pipeline_parallel_s,
     tensor_parallel_s,
 )
+from rheostat.prediction.step_cost.sheet_forecast import UNSEEN_SPREAD
 
 ROOT = Path(os.environ.get("RHEOSTAT_DATA", Path(__file__).parents[2] / "shared" / "data")) / "dnn"
 LABELS, PROFET = ROOT / "neusight" / "labels.csv", ROOT / "public/profet_target_latency.csv.gz"
@@ -228,6 +230,12 @@ def networks_out(runs: Runs) -> list[Any]:
     return rows
 
 
+def other_source(known: Runs, asked: Runs) -> list[Any]:
+    """Rows of errors of one source, with the intervals of a step that no table has."""
+    mean, spread = _predicted(fitted(known), asked)
+    return [errors("law", mean, np.hypot(spread, UNSEEN_SPREAD), asked)]
+
+
 def scores(tasks: list[str], runs: Runs, cnn: Runs) -> list[dict[str, Any]]:
     """Rows of the result, task by task."""
     made: list[dict[str, Any]] = []
@@ -241,6 +249,9 @@ def scores(tasks: list[str], runs: Runs, cnn: Runs) -> list[dict[str, Any]]:
     for task, source in (("transformers", runs), ("cnn-networks", cnn)):
         if task in tasks:
             made += summed(f"networks left out, {task}", networks_out(source))
+    if "other-source" in tasks:
+        made += summed("transformers from CNNs", other_source(cnn, runs))
+        made += summed("CNNs from transformers", other_source(runs, cnn))
     if "four" in tasks:
         made += summed("four GPUs", four_gpus())
     return made
@@ -251,7 +262,9 @@ def main() -> None:
     args = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     args.add_argument("--write", action="store_true")
     args.add_argument("--json", action="store_true")
-    args.add_argument("--tasks", default="device,twins,cnns,transformers,cnn-networks,four")
+    args.add_argument(
+        "--tasks", default="device,twins,cnns,transformers,cnn-networks,other-source,four"
+    )
     given = args.parse_args()
     if not LABELS.exists():
         sys.exit(f"measured data not found at {LABELS}; set RHEOSTAT_DATA")

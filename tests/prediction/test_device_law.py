@@ -17,6 +17,7 @@ from rheostat.prediction.step_cost.device_law import (
     MIXED,
     NAMES,
     NOISE,
+    SAME_CHIP,
     SPREAD,
     DeviceLaw,
     Work,
@@ -106,6 +107,29 @@ def test_a_run_moves_the_law_as_a_gaussian_is_conditioned():
         assert spread**2 == pytest.approx(seen - known**2 / seen, rel=1e-5)
     bare = np.delete(np.arange(len(NAMES)), MEMORY)
     assert after.parameters[bare] == pytest.approx(MEAN[bare], abs=1e-6)
+
+
+def test_a_start_falls_from_year_to_year():
+    begun = (-1, 0.0, 1.0, 1e9)
+    late = seconds(DeviceLaw.prior(), begun, sheet=replace(SHEET, year=2024))
+    early = seconds(DeviceLaw.prior(), begun, sheet=replace(SHEET, year=2016))
+    assert early / late == pytest.approx(math.exp(-8 * PRIOR["start_per_year"]), rel=1e-4)
+
+
+def test_a_device_departs_much_as_one_with_its_chip():
+    """As if both had been asked about before: a Gaussian of two devices, conditioned on one."""
+    prior = DeviceLaw.prior()
+    before = prior.predict(MOVES, SHEET)[0]
+    after = prior.given([MOVES], [SHEET], ["H100"], np.array([before + 0.3]))
+    seen = SHARED + OWN + RUN
+    for device, known in (("H200", SHARED + SAME_CHIP * OWN), ("A100", SHARED)):
+        mean, spread = after.predict(MOVES, SHEET, device)
+        assert mean == pytest.approx(before + 0.3 * known / seen, abs=1e-6)
+        assert spread**2 == pytest.approx(seen - known**2 / seen, rel=1e-5)
+    both = [prior.given([MOVES] * 2, [SHEET] * 2, names, np.array([before + 0.3, before]))
+            for names in (["H100", "H200"], ["H200", "H100"])]  # fmt: skip
+    said = [law.predict(MOVES, SHEET, "GH200") for law in both]
+    assert said[0] == pytest.approx(said[1], rel=0.02)
 
 
 def test_runs_one_after_another_say_what_they_say_together():

@@ -9,10 +9,13 @@ import polars as pl
 import pytest
 from scipy.stats import t as student
 
+from rheostat.prediction.accelerators import accelerator
 from rheostat.prediction.architectures import training_step
+from rheostat.prediction.step_cost.device_law import DeviceLaw, Work
 from rheostat.prediction.step_cost.sheet_forecast import (
     NORMAL_90,
     UNKNOWN_SPREAD,
+    UNSEEN_SPREAD,
     forecast_step,
     unknown_share,
 )
@@ -115,3 +118,11 @@ def test_recurrent_layers_widen_a_forecast_from_the_sheet_by_their_share_of_the_
     before, after = (np.log(f.runtime_s[2] / f.runtime_s[0]) / NORMAL_90
                      for f in (forecast_step(g, "T4") for g in (plain, named)))  # fmt: skip
     assert after == pytest.approx(np.hypot(before, UNKNOWN_SPREAD * share))
+
+
+def test_a_step_of_no_table_is_less_sure_than_the_law():
+    graph = training_step("lenet5", 32, 16, 10)
+    work = Work.of(graph, tf32=("convolution",))
+    spread = DeviceLaw.shipped().predict(work, accelerator("T4"), "T4")[1]
+    low, high = np.log(forecast_step(graph, "T4").runtime_s[1:])
+    assert (high - low) / 2 == pytest.approx(NORMAL_90 * np.hypot(spread, UNSEEN_SPREAD), rel=0.02)

@@ -150,6 +150,24 @@ ACCELERATORS = {
     "HL-325": _of(3.7, 1835, 900, 1200, 128, NONE, NONE, 64, 96, 2024),
     "MAX-1550": _of(3.277, 839, 600, 848, 128, 52.4, 419, 128, 408, 2023),
 }
+CHIPS = {
+    "GP100": "P100", "GV100": "V100", "GA100": "A100 A800 A30",
+    "GA102": "A10 A10G A40 A5000 A6000 3090", "AD102": "L40 L40S 6000 4090",
+    "GH100": "H100 H200 H800 H20 GH200", "GB100": "B200 GB200",
+    "GB110": "B300 GB300", "GB202": "5090 PRO", "CDNA2": "MI210 MI250",
+    "CDNA3": "MI300X MI300A MI325X", "CDNA4": "MI350X MI355X",
+}  # fmt: skip
+"""Boards with the same chip, by the first part of their name."""
+
+
+def chip(name: str) -> str:
+    """What is on a board of the table; "" where no other board has it.
+
+    >>> chip("H200"), chip("A100-PCI-40"), chip("T4")
+    ('GH100', 'GA100', '')
+    """
+    board = name.partition("-")[0]
+    return next((c for c, boards in CHIPS.items() if board in boards.split()), "")
 
 
 _stated: ContextVar[Mapping[str, Accelerator]] = ContextVar("stated", default=MappingProxyType({}))

@@ -7,9 +7,10 @@ Every operation takes the longer of its arithmetic and its traffic, and a start:
 
 with F and B the sheet's rates.  Arithmetic goes at a share u of its kind (products, convolutions,
 either in few bits), or as fast as the board's watts P allow: w watts for each FLOP/s, which fell by
-s a year.  A device departs from the others in arithmetic, in traffic and in starts.  All is learned
-in logarithms with Gaussian priors from runs on other devices; the posterior is that of Gauss and
-Newton, so that a few runs on a device narrow its departures and nothing else has to be said.
+s a year, as did a start.  A device departs from the others in arithmetic, in traffic and in starts;
+one with the chip of another departs much as that one.  All is learned in logarithms with Gaussian
+priors from runs on other devices; the posterior is that of Gauss and Newton, so that a few runs on
+a device narrow its departures and nothing else has to be said.
 
 Notation
 --------
@@ -31,19 +32,22 @@ from scipy.linalg import block_diag
 from scipy.optimize import least_squares
 
 from rheostat.core.graph import Graph
-from rheostat.prediction.accelerators import Accelerator
+from rheostat.prediction.accelerators import Accelerator, chip
 
 Array = NDArray[np.float64]
 NAMES = ("product", "convolution", "product_few_bits", "convolution_few_bits", "memory", "start_s",
-         "w_per_tflop_s", "few_bits_w", "per_year", "amd")  # fmt: skip
+         "w_per_tflop_s", "few_bits_w", "per_year", "amd", "start_per_year")  # fmt: skip
 MEAN = np.array([np.log(0.75), np.log(0.5), np.log(0.55), np.log(0.35), np.log(0.8), np.log(1e-5),
-                 np.log(12.0), np.log(0.14), np.log(0.8), 0.0])  # fmt: skip
-SPREAD = np.array([0.3, 0.5, 0.35, 0.5, 0.2, 0.7, 0.4, 0.4, 0.05, 0.4])
+                 np.log(12.0), np.log(0.14), np.log(0.8), 0.0, -0.1])  # fmt: skip
+SPREAD = np.array([0.3, 0.5, 0.35, 0.5, 0.2, 0.7, 0.4, 0.4, 0.05, 0.4, 0.1])
 """Prior: shares of the sheet's rates, seconds to start an operation, watts for a TFLOP/s in 32 bits
-in 2020 and their ratio in few bits, their fall in a year; what AMD's matrix units do otherwise."""
+in 2020 and their ratio in few bits, their fall in a year; what AMD's matrix units do otherwise; the
+fall of a start in a year, as the hosts around a device are of its time."""
 DEPARTURES = ("arithmetic", "traffic", "starts")
 DEPARTURE = np.array([0.15, 0.15, 0.4])
 """Log spread of one device from the others."""
+SAME_CHIP = 0.7
+"""Correlation of the departures of two devices with the same chip."""
 NOISE, CONVOLUTION_NOISE = 0.1, 0.3
 """Log error of a run that everything is known of: kernels, framework, counting; and what comes on
 top where all arithmetic is convolutions, which libraries choose among many ways to compute."""
@@ -195,12 +199,21 @@ class DeviceLaw:
         if device in self.devices:
             return self, _places(self.devices.index(device))[len(NAMES) :]
         n = len(self.parameters)
-        wide = np.zeros((n + 3, n + 3))
-        wide[:n, :n] = self.covariance
-        wide[n:, n:] = np.diag(DEPARTURE**2)
-        more = DeviceLaw(np.concatenate([self.parameters, np.zeros(3)]), wide,
+        carry = np.zeros((3, n))
+        if (kin := self._same_chip(device)) is not None:
+            carry[:, _places(kin)[len(NAMES) :]] = SAME_CHIP * np.eye(3)
+        own = np.diag(DEPARTURE**2) * (1.0 - SAME_CHIP**2 * (kin is not None))
+        cross = carry @ self.covariance
+        wide = np.block([[self.covariance, cross.T], [cross, cross @ carry.T + own]])
+        more = DeviceLaw(np.concatenate([self.parameters, carry @ self.parameters]), wide,
                          (*self.devices, device), self.noise)  # fmt: skip
         return more, np.arange(n, n + 3)
+
+    def _same_chip(self, device: str) -> int | None:
+        """The last device with the chip of this one, if there is one."""
+        asked = chip(device)
+        known = [i for i, d in enumerate(self.devices) if asked and chip(d) == asked]
+        return known[-1] if known else None
 
     def to_dict(self) -> dict[str, Any]:
         """Numbers, rounded, as the package ships them.
@@ -247,8 +260,8 @@ def _own(p: Array, device: int) -> Array:
 
 def _operation_times(at: Array, work: Work, sheet: Accelerator) -> tuple[Array, Array, Array]:
     """Seconds of arithmetic and traffic of each operation (o,), and of a start."""
-    shares, (memory, start, watts, few_w, per_year, amd) = at[:4], at[4:10]
-    arithmetic, traffic, starts = at[10:]
+    shares, (memory, start, watts, few_w, per_year, amd, start_year) = at[:4], at[4 : len(NAMES)]
+    arithmetic, traffic, starts = at[len(NAMES) :]
     ours = sheet.matrix32_per_s > sheet.flop32_per_s
     rounds = np.isfinite(sheet.tf32_per_s)
     middle = sheet.tf32_per_s if rounds else sheet.matrix32_per_s
@@ -261,7 +274,7 @@ def _operation_times(at: Array, work: Work, sheet: Accelerator) -> tuple[Array, 
     rate = reach / (1.0 + (reach / most) ** SHARP) ** (1.0 / SHARP) * np.exp(-arithmetic)
     compute: Array = np.where(work.kind >= 0, work.flops / rate[work.kind], 0.0)
     moved = work.bytes / (sheet.memory_b_per_s * np.exp(memory - traffic))
-    return compute, moved, np.exp(start + starts)
+    return compute, moved, np.exp(start + start_year * (sheet.year - YEAR) + starts)
 
 
 def _log_time(at: Array, work: Work, sheet: Accelerator) -> float:
