@@ -22,6 +22,7 @@ from rheostat.questions.parse import Knobs, Names, parse_rules, parse_space
 from rheostat.questions.settings.knob_columns import turnable
 from rheostat.questions.settings.unlike_runs import of_one_kind, tell_unlike
 from rheostat.tradeoff.all_settings import RUNTIME_ENERGY
+from rheostat.tradeoff.limits import Limit
 from rheostat.tradeoff.measured_cells import FAILED, better_unmeasured, tell_runs, uncounted
 from rheostat.tradeoff.propose.base import Searcher
 from rheostat.tradeoff.propose.proposer import distinct, others, proposer
@@ -164,7 +165,7 @@ def next_settings(
     held = distinct(own, space)
     past = others(jobs, own, space) if prior is None else inputs.beside(prior, renamed, space.names)
     asker = proposer(
-        method, space, wanted, limits=rules[1], prior=past, budget=held + count, seed=seed
+        method, space, wanted, limits=steering(*rules), prior=past, budget=held + count, seed=seed
     )
     if prior is not None:
         tell_unused_prior(asker)
@@ -211,6 +212,16 @@ def _setting_and_end(own: JobTable, setting: Mapping[str, Any]) -> str:
     there = runs.filter(*(pl.col(k) == v for k, v in setting.items()))
     ends = there["state"].drop_nulls().unique(maintain_order=True).to_list()
     return setting_words(setting) + (f" ({', '.join(ends)})" if ends else "")
+
+
+def steering(rule: Any, limits: Sequence[Constraint]) -> tuple[Any, ...]:
+    """The limits that settings are proposed by: a deadline as the rule is one, too.
+
+    >>> steering(*parse_rules("deadline=2h", ["energy=3MJ"])) == (
+    ...     *parse_rules("knee", ["energy=3MJ", "deadline=2h"])[1],)
+    True
+    """
+    return (*limits, rule) if isinstance(rule, Limit) and rule not in limits else tuple(limits)
 
 
 def tell_unused_prior(asker: Any) -> None:

@@ -37,6 +37,7 @@ from rheostat.questions.settings.next_settings import (
     best_words,
     repeat_words,
     repeats,
+    steering,
     tell_unused_prior,
 )
 from rheostat.tradeoff import search as searching
@@ -211,7 +212,7 @@ def search(
     past = None if prior is None else inputs.beside(prior, renamed, knobs.names)
     at_hand = None if known is None else inputs.beside(known, renamed, knobs.names)
     asker = method if not isinstance(method, str) else proposer(
-        method, knobs, wanted, limits=rules[1], prior=past, seed=seed,
+        method, knobs, wanted, limits=steering(*rules), prior=past, seed=seed,
         budget=budget + (0 if at_hand is None else distinct(at_hand, knobs)),
     )  # fmt: skip
     if prior is not None:
