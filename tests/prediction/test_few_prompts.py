@@ -62,9 +62,13 @@ def fitted():
 
 def test_scores_are_the_same_either_way(monkeypatch):
     prompts = [*EVERY, "write word1 word7 in 5 lines"]
-    few = fitted().score_prompts(prompts)
-    for module in (prompt_reader, boosted_trees):
-        monkeypatch.setattr(module, "FEW", 0)
+    model = fitted()
+    with monkeypatch.context() as unloaded:
+        for module in (prompt_reader, boosted_trees):
+            unloaded.setattr(module, "CODE", "a module that is not loaded")
+        assert prompt_reader.reader(1) is few_prompts
+        few = model.score_prompts(prompts)
+    assert prompt_reader.reader(1) is prompt_code  # this test has loaded it
     np.testing.assert_allclose(fitted().score_prompts(prompts), few, rtol=0, atol=1e-12)
     nodes, roots = fitted().stack_.trees_.nodes_, fitted().stack_.trees_.roots_
     x = np.random.default_rng(1).normal(0, 3, (50, 200))

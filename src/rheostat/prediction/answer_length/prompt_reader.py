@@ -1,10 +1,12 @@
 """Prompts as terms and numbers: many at once in machine code, few by NumPy, with the same result.
 
-What answers one request at a time so needs no compiler, which alone is 130 MB of memory.
+What answers one request at a time so needs no compiler, which alone is 130 MB of memory.  Where the
+machine code is loaded already, few prompts are read by it, too, in half the time.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -22,12 +24,13 @@ if TYPE_CHECKING:
     from rheostat.core.outcome import Array
 
 FEW = 8
-"""Prompts at once that are read without machine code."""
+"""Prompts at once that machine code is not loaded for."""
+CODE = "rheostat.prediction.answer_length.prompt_code"
 
 
 def reader(prompts: int) -> ModuleType:
     """What reads so many prompts: its ``counted``, ``weigh``, ``added`` and ``read``."""
-    if prompts <= FEW:
+    if prompts <= FEW and CODE not in sys.modules:
         from rheostat.prediction.answer_length import few_prompts
 
         return few_prompts
