@@ -180,7 +180,7 @@ def test_a_time_that_repeats_is_a_result_and_one_that_was_measured_is_none() -> 
 
 
 def test_a_difference_of_pointers_is_no_address(one) -> None:
-    body = BODY.replace("all += i;", "all += argv - argv + i;")
+    body = BODY.replace("all += i;", "all += argv + i - argv;")
     assert one.verify(candidate(body, ""), rungs=("calls", "output")).accepted
 
 

@@ -144,7 +144,7 @@ def test_a_candidate_that_goes_by_the_number_of_threads_has_each_up_to_sixty_fou
     asked = [(a.command[-1], int(a.environment["OMP_NUM_THREADS"])) for a in box.asked("run gcc")]
     assert asked == [("900", 2), ("900", 4), ("900", 3), ("3", 2), ("3", 4), ("3", 3),
                      *(("700", n) for n in range(2, 65)), ("3", 2),
-                     ("8", 8)]  # fmt: skip
+                     ("8", 8), ("3", 2)]  # fmt: skip
     case.reference.original = replace(
         case.original, files={"a.c": "int original = omp_get_num_threads();"})  # fmt: skip
     assert not rungs_run.by_number(replace(numbered))

@@ -52,6 +52,9 @@ NEVER = {
     "never beyond, by a name": "{ static unsigned most = 7; unsigned v = a[i] % 8; "
     "sum += v < most ? v : most; }",
     "never beyond, by a function": "sum += (unsigned long)fmin(a[i] % 8, 7);",
+    "never the greater": "{ unsigned long h = a[i] / 3u; sum += a[i]; sum = h > sum ? h : sum; }",
+    "never the greater, by a function": "{ sum += a[i]; "
+    "sum = (unsigned long)fmax(sum, a[i] / 3); }",
     "set to the most": "{ unsigned v = a[i] % 8; if (v > 7) v = 7; sum += v; }",
     "near the end": "{ static short t; t = (short)(t + a[i] % 200); sum = t; }",
     "near the end of a mask": "{ static int t; t += a[i] % 200; sum = t & 0x7fff; }",
@@ -64,6 +67,9 @@ NEVER = {
     "sparse table": "{ static char t[1 << 24]; t[9] = 1; sum += a[i] % 1000 + t[a[i] >> 4]; }",
     "table of factors": "{ static char t[1 << 24]; t[9] = 1; "
     "sum += a[i] % 1000 * (t[a[i] >> 4] + 1u); }",
+    "cleared bits": "{ static char t[1 << 24]; t[9] = 1; sum += a[i] % 1000 & ~t[a[i] >> 4]; }",
+    "fused": "{ static char t[1 << 24]; static double d; t[9] = 1; "
+    "d = d + t[a[i] >> 4] * 0.5; sum = (unsigned long)(sum + a[i] % 1000 + 2 * d); }",
     "table of truths": "{ static _Bool u[1 << 24]; u[9] = 1; sum += a[i] % 1000; "
     "if (u[a[i] >> 4]) sum++; }",
     "index": "{ static char t[1 << 24]; t[9] = 1; unsigned two[] = {a[i] % 1000, 0}; "
@@ -96,11 +102,13 @@ REACHED = {
   for (int i = 0; i < n; i++)
     if (a[i] > top || (a[i] == top && (unsigned)i < at)) top = a[i], at = i;
   sum = top + at;""",
-    "lesser": f"""  unsigned long none = 1ul << 40, least = a[0];
-  none = least < none ? least : none;
-  if (none > sum) sum = none;
-  sum -= none;
+    "lesser": f"""  unsigned least = a[0];
+  for (int i = 1; i < n; i++) least = a[i] < least ? a[i] : least;
+  sum = least * 0u;
 {SERIAL}""",
+    "lesser, by a function": """  double top = -1;
+  for (int i = 0; i < n; i++) top = fmax(top, a[i] % 1000);
+  sum = (unsigned long)top;""",
     "some beyond": "  for (int i = 0; i < n; i++) sum += a[i] % 9 < 7 ? a[i] % 9 : 7;",
     "bound of the data": "  unsigned char *b = malloc(n);\n"
     "  for (int i = 0; i < n; i++) b[i] = (unsigned char)(a[i] % 251 < 249 ? a[i] % 251 : 249);\n"

@@ -105,7 +105,9 @@ def test_the_output_is_compared_with_each_count_of_threads(case, box):
         "threads", PASSED, f"2, 3, 4, {', '.join(map(str, MANY_THREADS[1:]))} threads"
     )
     asked = [
-        (a.command[-1], a.environment["OMP_NUM_THREADS"], a.limits) for a in box.asked("run gcc")
+        (a.command[-1], a.environment["OMP_NUM_THREADS"], a.limits)
+        for a in box.asked("run gcc")
+        if "OMP_CANCELLATION" not in a.environment
     ]
     assert asked == [(e.given.arguments[0], str(k), e.limits(k))
                      for e, counts in ((LARGE, (2, 4, 3)), (SMALLER, (2, 4, 3)),
@@ -121,6 +123,20 @@ def test_the_output_is_compared_with_each_count_of_threads(case, box):
             "threads", "with n=900 and 4 threads, output line 1: expected 'sum 900', got 'sum 901'"
         ),
     )
+
+
+def test_openmp_is_set_as_other_people_do_and_the_original_may_change_with_it(case, box):
+    def cancelled(asked):
+        return done(f"sum {int(asked.command[-1]) + ('OMP_CANCELLATION' in asked.environment)}")
+
+    openmp = of(case, "openmp")
+    box.says["candidate", "run gcc"] = cancelled
+    (found,) = rungs_run.threads(openmp).findings
+    assert found.message == (
+        f"with n=3{rungs_run.SET_BY}, output line 1: expected 'sum 3', got 'sum 4'"
+    )
+    box.says["original", "run gcc"] = cancelled
+    assert rungs_run.threads(openmp).state == PASSED
 
 
 def test_cuda_on_the_host_runs_in_other_orders(case, tools, box):

@@ -118,6 +118,8 @@ def test_casts_of_pointers_but_differences_are_counted():
     ("serial", "s += sizeof(FILE) / 217;", "how large"), ("serial", "n * sizeof(FILE)", ""),
     ("serial", "if (48 < sizeof (mtx_t))", "how large"), ("serial", "sizeof(int) / 4", ""),
     ("serial", "__builtin_constant_p(x)", "optimises"),
+    ("target", "#pragma omp begin declare variant match(device={arch(nvptx64)})", "not here"),
+    ("serial", '# include "/etc/hostname"', "file of the machine"),
     ("serial", "#if __GNUC__ > 12", "decided by headers"), ("serial", "#if N > 12", ""),
     ("openmp", "#if _OPENMP > 201811", "decided by headers"), ("openmp", "#ifdef _OPENMP", ""),
 ])  # fmt: skip

@@ -24,7 +24,6 @@ from rheostat.measurement.code.program_inputs import ProgramInput
 from rheostat.measurement.code.reached_left import Left, left_of
 from rheostat.measurement.code.reached_text import (
     ARRAY,
-    LESSER,
     MOST_ROW,
     Comparison,
     Marked,
@@ -48,7 +47,7 @@ UNREAD = "it cannot be built with marks of what is reached, the original can"
 RUNTIME = "reached.c"
 TEXT = BuildKind(
     "reached", "clang", ("-gline-tables-only", "-gcolumn-info", "-w", "-fno-discard-value-names",
-                         "-Xclang", "-disable-llvm-passes"), "-O1",
+                         "-ffp-contract=off", "-Xclang", "-disable-llvm-passes"), "-O1",
 )  # fmt: skip
 LINKED = BuildKind("reached", "clang", (), "-O1")
 UNMARKED = ("cuda", "opencl")
@@ -59,7 +58,7 @@ FEW, SOME, MOST = 6, 64, 512
 """Inputs that are run with many threads; of many inputs, how many are run at first, and at all."""
 TIES = re.compile(r"==.*&&.*[<>]|[<>].*&&.*==")
 """The lower index of two equal values, whose order `races` looks at: whether both ways are taken
-hangs on the data, as it does with the lesser or greater of two."""
+hangs on the data."""
 WORDS = {"eq": "equal to", "lt": "less than", "gt": "greater than", "nan": "not a number, beside"}
 
 
@@ -134,7 +133,7 @@ def _beyond(case: Case, left: Left) -> list[Finding]:
             continue
         text, kind = (without_blanks(row), c.how, missing), (c.how, c.constant, missing)
         row = row[:MOST_ROW]
-        if (TIES.search(row) or LESSER.search(row)) and not c.constant:
+        if TIES.search(row) and not c.constant:
             continue
         if by_text[text] > 0:
             by_text[text] -= 1

@@ -24,8 +24,10 @@ INDEXED = re.compile(
 """An element of an array; ``operator[]`` of C++'s containers."""
 SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "or": "|", "xor": "^", "shl": "<<",
          "shr": ">>", "and": "&"}  # fmt: skip
-SIDES = {"&": (), **dict.fromkeys(("-", "/", "<<", ">>"), ("right",))}
-"""Which sides change nothing if they are 0, or 1; of the others both."""
+ONE_SIDED = ("-", "/", "<<", ">>")
+"""Of these only what stands on the right changes nothing."""
+NEUTRAL = {"*": 1, "/": 1, "&": -1}
+"""What changes nothing; of others 0."""
 NOTHING = "{} {} of {}, so that it changes nothing"
 FIRST, TOGETHER = "0 as an index", "0 as what {} makes of both"
 TURNED = re.compile(r"(?:[sz]ext|trunc|[su]itofp|fpext|fptrunc) \S+ (%[^\s,]+) to")
@@ -95,11 +97,12 @@ def idle(
         sign = SIGNS[m["how"][-3:]]
         if sign in "&*" and all(map(varies, (m["left"], m["right"]))):
             yield Idle(m["type"], m["value"], 0, TOGETHER.format(sign))
-        for side in () if m["type"] == "i1" else SIDES.get(sign, ("left", "right")):
+        sides = ("right",) if sign in ONE_SIDED else ("left", "right")
+        for side in () if m["type"] == "i1" else sides:
             value, other = m[side], m["left" if side == "right" else "right"]
             read = LOAD.match(defined.get(source(value), ""))
             grows = read and any(f" {m['value']}, ptr {read[1]}" in r for r in rows)
             counts = read and not other.startswith("%")
             if source(value) and not (grows or counts):
-                neutral = int(sign in "*/")
+                neutral = NEUTRAL.get(sign, 0)
                 yield Idle(m["type"], value, neutral, NOTHING.format(neutral, side, sign))

@@ -274,9 +274,8 @@ class _Marker:
     def _truth(self, row: str, branch: re.Match[str] | None) -> Iterator[str]:
         """How a truth came out that no comparison here makes: of a table, of C++'s library."""
         at, m = self._place(row), MADE_TRUE.match(row)
-        if at and m and not (m["of"] and self._constant(m["of"])):
-            if m["pair"] and "with.overflow" not in self.defined.get(m["pair"], ""):
-                return
+        exchange = m and m["pair"] and "with.overflow" not in self.defined.get(m["pair"], "")
+        if at and m and not (exchange or (m["of"] and self._constant(m["of"]))):
             yield from self._kept(Comparison(at, "eq", "true", True, self.made.end, _targets(
                 branch, m["value"]), self.function), m["value"])  # fmt: skip
 
@@ -302,21 +301,22 @@ class _Marker:
         return bool(LESSER.search(rows[at[1] - 1][:MOST_ROW])) if at[1] <= len(rows) else False
 
     def _chosen(self, row: str) -> Iterator[str]:
-        """The lesser or greater of a value and a constant by a function of the library."""
+        """The lesser or greater of two values by a function of the library."""
         at = self._place(row)
         if at and (m := CHOSEN.search(row)):
-            for value, constant in ((m[2], m[3]), (m[3], m[2])):
-                if CONSTANT.fullmatch(constant):
-                    yield from self._strictly(at, m[1], value, constant, "o", ("lt", "gt"))
+            one, other = (m[2], m[3]) if CONSTANT.fullmatch(m[3]) else (m[3], m[2])
+            yield from self._strictly(at, m[1], one, other, "o", ("lt", "gt"))
         elif at and (m := CHOSEN_CXX.search(row)):
             type_, places = TYPES[m[1]], re.findall(r"([%@][^\s,]+)(?:,|$)", m[2])
             sign = "o" if type_ in ("float", "double") else "u" if m[1] in "jmyt" else "s"
-            limits = [self.set_once[p] for p in places if p in self.set_once]
-            if limits and (value := next((p for p in places if p not in self.set_once), "")):
-                name = f"%{ARRAY}.{self.made.end}.chosen"
-                yield f"  {name} = load {type_}, ptr {value}"
-                for constant in limits:
-                    yield from self._strictly(at, type_, name, constant, sign, ("lt", "gt"))
+            if first := next((p for p in places if p not in self.set_once), ""):
+                values = {p: self.set_once.get(p, f"%{ARRAY}.{self.made.end}.{i}")
+                          for i, p in enumerate(places)}  # fmt: skip
+                for place in (p for p in values if p not in self.set_once):
+                    yield f"  {values[place]} = load {type_}, ptr {place}"
+                value = values.pop(first)
+                for other in values.values():
+                    yield from self._strictly(at, type_, value, other, sign, ("lt", "gt"))
 
     def _vanishing(self, row: str) -> Iterator[str]:
         """Whether a quotient was ever another one than 0: a comparison that no text shows."""
@@ -340,13 +340,14 @@ class _Marker:
                                          self.function), name)  # fmt: skip
 
     def _strictly(
-        self, at: At, type_: str, value: str, constant: str, sign: str, hows: Sequence[str]
+        self, at: At, type_: str, value: str, other: str, sign: str, hows: Sequence[str]
     ) -> Iterator[str]:
-        """Comparisons of their own, whether a value is less, or greater, than a constant."""
+        """Comparisons of their own, whether a value is less, or greater, than another one."""
+        constant = other if CONSTANT.fullmatch(other) else ""
         compare = "fcmp" if type_ in ("float", "double") else "icmp"
         for how in hows:
             name = f"%{ARRAY}.{self.made.end}.strict"
-            yield f"  {name} = {compare} {sign}{how} {type_} {value}, {constant}"
+            yield f"  {name} = {compare} {sign}{how} {type_} {value}, {other}"
             yield from self._kept(Comparison(at, how, constant, True, self.made.end, None,
                                              self.function), name)  # fmt: skip
 

@@ -41,7 +41,7 @@ QUICK_S = 0.04
 """CPU seconds of a run up to which many more are made."""
 VARIED_PART, LOW_PART = (0.5, 1.0), (0.0, 0.03)
 """All but small sizes; the smallest: where something may be empty."""
-MANY, MANY_S, MOST_MANY_B = 4096, 1.0, 2**22
+MANY, MANY_S, MOST_MANY_B = 8192, 2.5, 2**22
 """Small inputs and others that are run one after the other, and CPU seconds and bytes that all of
 one kind may take together."""
 CORNER_SEEDS = 12

@@ -35,6 +35,9 @@ see the host's code alone."""
 MOST_SUSPECT = 4
 """Of many inputs, how many on which the output seemed wrong are tried again by themselves."""
 ELSEWHERE = " in one of many runs from one start, and not alone"
+SET_OTHERWISE = {"OMP_CANCELLATION": "true", "OMP_MAX_ACTIVE_LEVELS": "3",
+                 "OMP_SCHEDULE": "dynamic,64"}  # fmt: skip
+SET_BY = " where the environment allows cancelling, regions in regions and chunks of 64"
 NONE_ENDED = "alone its runs end well, but none of those that are begun by a process that forks"
 BY_NUMBER = re.compile(r"\bomp_get_(?:thread_num|num_threads|max_threads|team_size)\b")
 PROBE = """int main(void) {
@@ -172,8 +175,25 @@ def threads(case: Case) -> Evidence:
             findings = case.wrong("threads", run, expected, f" and {count} threads")
             if findings:
                 return case.failed("threads", findings)
+    if findings := _set_otherwise(case, small):
+        return case.failed("threads", findings)
     every_count = sorted({*counts, *many})
     return case.passed("threads", f"{', '.join(map(str, every_count))} threads")
+
+
+def _set_otherwise(case: Case, expected: Expected) -> list[Finding]:
+    """What is wrong where the environment sets OpenMP as other people do, and the original is not.
+
+    That is cancelling, regions in regions, another schedule where the program names none.
+    """
+
+    def wrong(built: Built) -> list[Finding]:
+        run = case.bench.run(built, expected.given, threads=2, limits=expected.limits(8),
+                             environment=SET_OTHERWISE)  # fmt: skip
+        return case.wrong("threads", run, expected, SET_BY)
+
+    own = wrong(case.built) if case.is_parallel else []
+    return own if own and not wrong(case.reference.built) else []
 
 
 def by_number(case: Case) -> bool:

@@ -62,6 +62,10 @@ WORDS = {
         r"\bomp_get_(?:schedule|cancellation|proc_bind|thread_limit|"
         r"(?:max|supported)_(?:active_levels|task_priority))\b"
     ),
+    "is chosen by the compiler for a machine that is not here": re.compile(
+        r"#\s*pragma\s+omp\s+(?:begin\s+)?(?:declare\s+variant|metadirective)\b"
+    ),
+    "is read from a file of the machine when it is built": re.compile(r"#\s*include\s*[\"<]\s*/"),
     "asks how large a type is that compilers and libraries make differently": re.compile(
         rf"sizeof\s*\(\s*{OF_SYSTEM}\s*\)\s*(?:[!=]=|[-<>%&?/^|])|"
         rf"(?:[=!<>]=|[<>])\s*sizeof\s*\(\s*{OF_SYSTEM}"
