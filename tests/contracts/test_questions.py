@@ -24,6 +24,8 @@ from rheostat.measurement.synthetic.capped_runs import capped_runs
 from rheostat.measurement.synthetic.served_models import request_log
 from rheostat.questions.answer import Answer
 from rheostat.questions.listener import Silent
+from rheostat.questions.models.predict import PredictAnswer
+from rheostat.questions.network.fit import IterationFit
 from rheostat.questions.scheduling.explain_policy import ImitationSettings
 from rheostat.simulation.serving.replica import Replica
 from rheostat.simulation.serving.serve import serve
@@ -594,6 +596,19 @@ def test_an_answer_is_seen_in_every_form(here) -> None:
     assert answer._repr_html_() == answer.to_html()
     assert answer.to_html().startswith("<!doctype html>")
     assert len(answer.figure().axes) == 1
+
+
+def test_forecasts_say_first_what_is_asked_about_comes_to() -> None:
+    asked = rh.table({"nodes": [1, 2], "app": ["a", "a"]})
+    draws = {"runtime_s": np.array([[3600.0, np.nan]]), "energy_j": np.array([[2e6, np.nan]])}
+    answer = PredictAnswer(jobs=asked, outcome=rh.Outcome(draws), model="m")
+    said = "2 jobs: 1h runtime and 2 MJ energy in all, 1 of them without a forecast"
+    assert answer.report().sections[0].sentences == (f"{said}; each has its 90 % interval.",)
+    errors = {"milc": {"ours": 2.0, "last": 3.0}, "halo": {"ours": 5.0, "last": 4.0}}
+    fit = IterationFit(model=None, name="run", errors=errors)
+    assert fit.beside() == (
+        "The next iteration is forecast within at most 4.00 % on average: halo, by last.",
+    )
 
 
 def test_ones_own_policy_gets_the_report_that_named_ones_get(here) -> None:

@@ -79,14 +79,24 @@ class RankAnswer(Answer):
         )  # fmt: skip
 
     def beside(self) -> tuple[str, ...]:
-        """What no ranking is expected to be better than."""
+        """The best ranking, and what none is expected to be better than."""
         from rheostat.recipes.pars import KNOWN_CEILING
 
         low, high = KNOWN_CEILING
         known = math.isfinite(self.ceiling_tau)
         here = f"{self.ceiling_tau:.2f} here" if known else "not known here: no prompts repeat"
-        return (f"ceiling, tau between two answers to the same prompt: {here}; {low} to {high} "
+        return (*self._best(),
+                f"ceiling, tau between two answers to the same prompt: {here}; {low} to {high} "
                 "published (Vicuna 7B, 20,000 prompts of Alpaca)", SCORES)  # fmt: skip
+
+    def _best(self) -> tuple[str, ...]:
+        known = {n: s for n, s in self.scores.items() if math.isfinite(s["tau"])}
+        if not known:
+            return ()
+        best = max(known, key=lambda name: known[name]["tau"])
+        right = 100 * known[best]["pair_accuracy"]
+        return (f"{best} orders best: {right:.0f} of 100 pairs of unlike answers stand right, "
+                "by chance 50.",)  # fmt: skip
 
 
 @question

@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+
 from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.outcome import Outcome
 from rheostat.core.report import Grid, Report, Section
 from rheostat.core.vocabulary import VOCABULARY
-from rheostat.explanation.number_words import unit_of
+from rheostat.explanation.number_words import plain_name, quantity, unit_of
 from rheostat.prediction.saved_models.persist import PREDICTORS, load
 from rheostat.questions import inputs, listener
 from rheostat.questions.answer import Answer
@@ -48,8 +50,18 @@ class PredictAnswer(Answer):
 
     def report(self) -> Report:
         """A row per job."""
-        said = (f"{len(self.jobs):,} jobs.",)
-        return Report("", [Section("predict", said, self.grids()[0])], self.facts())
+        return Report("", [Section("predict", (self._in_all(),), self.grids()[0])], self.facts())
+
+    def _in_all(self) -> str:
+        """What all jobs take together, of those that are forecast."""
+        means = {q: self.outcome.mean(q) for q in ("runtime_s", "energy_j") if q in self.outcome}
+        names = [f"{quantity(float(np.nansum(v)), unit_of(q))} {plain_name(q)}"
+                 for q, v in means.items()]  # fmt: skip
+        missing = [n for v in means.values() if (n := int(np.isnan(v).sum()))]
+        left = f", {max(missing):,} of them without a forecast" if missing else ""
+        jobs = "job" if len(self.jobs) == 1 else "jobs"
+        taken = f": {' and '.join(names)} in all" if names else ""
+        return f"{len(self.jobs):,} {jobs}{taken}{left}; each has its 90 % interval."
 
     def facts(self) -> dict[str, Any]:
         """Values with their intervals, job by job."""

@@ -42,7 +42,15 @@ class IterationFit(Answer):
         heads = ("app", *next(iter(self.errors.values())))
         grid = Grid(heads, tuple((app, *e.values()) for app, e in self.errors.items()))
         said = "Mean absolute error one iteration ahead over the newest 70 %, in per cent."
-        return Report("", [Section("fit", (said,), grid)], self.facts())
+        return Report("", [Section("fit", (*self.beside(), said), grid)], self.facts())
+
+    def beside(self) -> tuple[str, ...]:
+        """How far off the nearest method is, in the application where it is farthest off."""
+        nearest = {app: min(e, key=lambda m: e[m]) for app, e in self.errors.items()}
+        app = max(nearest, key=lambda a: self.errors[a][nearest[a]])
+        off, most = self.errors[app][nearest[app]], "at most " * (len(nearest) > 1)
+        return (f"The next iteration is forecast within {most}{off:.2f} % on average: {app}, by "
+                f"{nearest[app]}.",)  # fmt: skip
 
     def facts(self) -> dict[str, Any]:
         """Errors by application and method."""
