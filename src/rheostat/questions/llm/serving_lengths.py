@@ -37,7 +37,7 @@ def at_lengths(
     known = np.column_stack([_stated(own, c) for c in LENGTHS])
     if not np.isfinite(known).all(axis=1).any():
         said = "RUNS do not state prompt_tokens and output_tokens: predicted are requests as theirs"
-        return own, (Note(said),) if asked.any() else ()
+        return own, (*_taken_together(known), *([Note(said)] if asked.any() else []))
     pairs = Counter(tuple(row) for row in known.tolist() if np.isfinite(row).all())
     usual = np.array(pairs.most_common(1)[0][0])
     wanted = np.where(asked > 0, asked, usual)
@@ -51,6 +51,18 @@ def at_lengths(
     made = own.rows(near) if len(near) else _unmeasured(own.rows([0]))
     values = {c: pl.lit(float(v)) for c, v in zip(LENGTHS, wanted, strict=True)}
     return JobTable(made.frame.with_columns(**values), made.schema, made.notes), tuple(notes)
+
+
+def _taken_together(known: Array) -> list[Note]:
+    """A note where requests differ in one length, and the other is not stated.
+
+    >>> [n.message for n in _taken_together(np.array([[8.0, np.nan], [9.0, np.nan]]))]
+    ['runs that differ in prompt_tokens are taken together: --column output_tokens==VALUE, too']
+    """
+    said = "runs that differ in {} are taken together: --column {}==VALUE, too"
+    return [Note(said.format(own, other)) for own, other, values in
+            zip(LENGTHS, LENGTHS[::-1], known.T, strict=True)
+            if len(np.unique(values[np.isfinite(values)])) > 1]  # fmt: skip
 
 
 def _unmeasured(row: JobTable) -> JobTable:
