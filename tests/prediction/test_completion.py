@@ -132,10 +132,25 @@ def test_the_promise_holds_at_every_number_of_tries(known: CapTable, model: CapM
     assert saved > {1: 0, 2: 20, 3: 40, 6: 80}[n]
 
 
+def test_the_risk_that_is_stated_is_used(known: CapTable, model: CapModel) -> None:
+    """More is saved than where 90 % is asked of each setting, at no more than one in ten over."""
+    tried = [known.default, 30, 44]
+    needed = model.needed(tried, 0.05, 0.9)
+    rows = known.speed[18:]
+    seen = [model.complete(tried, row[tried]) for row in rows]
+    strict, used = (
+        np.array([keep(s, known.saved_w, 0.05, p, known.default).setting for s in seen])
+        for p in (0.9, needed)
+    )
+    assert needed < 0.9
+    assert known.saved_w[used].mean() > 1.05 * known.saved_w[strict].mean()
+    assert (rows[np.arange(len(rows)), used] < 0.95).mean() <= 0.1
+
+
 def test_too_few_known_applications_promise_nothing_untried(known: CapTable) -> None:
     tried = [known.default, 30]
     assert CapModel().fit(known.only(range(8))).needed(tried, 0.05, 0.9) == np.inf
-    assert CapModel().fit(known.only(range(9))).needed(tried, 0.9, 0.9) == pytest.approx(0.9)
+    assert 0.5 < CapModel().fit(known.only(range(9))).needed(tried, 0.9, 0.9) < 0.6
     assert CapModel().fit(known.only(range(9))).needed(tried, 0.9, 0.95) == np.inf
 
 
@@ -154,7 +169,7 @@ def test_what_others_hide_between_the_tries_forbids_untried_settings() -> None:
     """At 150 W every third application loses 10 % more, which runs at both ends do not show."""
     plain, odd = humps([0.0] * 18), humps([0.0, 0.0, 0.1] * 6)
     tried = [10, 0]
-    assert CapModel().fit(plain).needed(tried, 0.05, 0.9) == pytest.approx(0.9)
+    assert CapModel().fit(plain).needed(tried, 0.05, 0.9) < 0.9
     model = CapModel().fit(odd)
     found = model.complete(tried, np.array([1.0, 0.92]))
     needed = model.needed(tried, 0.05, 0.9)
