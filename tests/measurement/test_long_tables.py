@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from rheostat.errors import DataError
+from rheostat.measurement.read import read
 from rheostat.measurement.runs.reader import read_runs
 
 RUNS = [(4, 440.0, 80.0), (4, 450.0, 81.0), (8, 240.0, 49.0)]
@@ -39,8 +40,14 @@ def test_units_may_stand_in_the_names(tmp_path: Path) -> None:
     assert runs.frame["energy_j"].to_list() == [80e3, 81e3, 49e3]
 
 
-def test_one_quantity_in_two_units_is_not_guessed(tmp_path: Path) -> None:
+def test_a_quantity_may_change_its_unit_by_the_row(tmp_path: Path) -> None:
     lines = long_table().replace("8,energy,49.0,kJ", "8,energy,49000,J")
+    (file := tmp_path / "long.csv").write_text(lines)
+    assert read_runs(file).frame["energy_j"].to_list() == [80e3, 81e3, 49e3]
+
+
+def test_one_quantity_in_units_of_two_kinds_is_not_guessed(tmp_path: Path) -> None:
+    lines = long_table().replace("8,energy,49.0,kJ", "8,energy,49,W")
     (file := tmp_path / "long.csv").write_text(lines)
     with pytest.raises(DataError, match="no runtime, power or energy"):
         read_runs(file)
@@ -82,3 +89,33 @@ def test_a_table_of_words_keeps_its_rows() -> None:
 
     rows = [["app", "what"], ["mean", "max"], ["lbm", "min"]]
     assert levels_joined(rows) == rows
+
+
+def test_a_name_in_the_first_row_of_a_block_is_that_of_all_its_rows(tmp_path: Path) -> None:
+    file = tmp_path / "merged.csv"
+    file.write_text("Code,Nodes,Time [s]\nWRF,1,500\n,2,270\nAlya,1,800\n,2,410\n")
+    runs = read_runs(file)
+    assert runs.frame["app"].to_list() == ["WRF", "WRF", "Alya", "Alya"]
+    file.write_text("Code,Nodes,Time [s]\nWRF,1,500\n,2,270\nWRF,1,510\n,2,410\n")
+    assert read_runs(file).frame["app"].to_list() == ["WRF", None, "WRF", None]
+
+
+def test_headings_that_stand_again_are_no_runs(tmp_path: Path) -> None:
+    file = tmp_path / "all.csv"
+    file.write_text(
+        "freq_MHz,elapsed_s,pkg_J\n1600,82.0,8102\nfreq_MHz,elapsed_s,pkg_J\n2000,74.1,8144\n"
+    )
+    runs = read_runs(file)
+    assert runs.frame["runtime_s"].to_list() == [82.0, 74.1]
+    assert any("headings stand again in 1 lines" in n.message for n in runs.notes)
+
+
+def test_a_table_with_headings_of_sacct_keeps_columns_of_its_own(tmp_path: Path) -> None:
+    file = tmp_path / "log.csv"
+    file.write_text(
+        "JobID,User,App,Submit,Start,End,ElapsedRaw,ReqNodes,NNodes,EnergyJ,State\n"
+        "1,u,lbm,2026-10-01T00:00:00,2026-10-01T00:01:00,2026-10-01T00:11:00,600,4,4,90000,COMPLETED\n"
+    )
+    runs = read(file)
+    assert runs.frame.select("app", "energy_j", "runtime_s", "nodes_requested").row(0) == (
+        "lbm", 90000.0, 600.0, 4)  # fmt: skip

@@ -110,6 +110,12 @@ def _semicolons_separate(lines: list[str]) -> bool:
     return table and lines[0].count(";") == lines[1].count(";") > 0
 
 
+OWN = re.compile(
+    r"app(lication)?|code|script|binary|exe(cutable)?|(energy|power|watts?|joules?|kwh).*", re.I
+)
+"""Columns that no sacct has: somebody's table of jobs, with headings of sacct among its own."""
+
+
 def _sacct(head: Head) -> bool:
     """By its header: names between bars, another --delimiter, or the blanks of a printed table."""
     if head.types is not None or not head.lines:
@@ -118,6 +124,8 @@ def _sacct(head: Head) -> bool:
     if re.search(r"(^|\|)JobID(Raw)?(\||$)", first) or re.match(r"\s*JobID\s{2,}\w", first):
         return True
     names = set(re.split("[,;\t]", first))
+    if any(map(OWN.fullmatch, names)):
+        return False
     return {"State", "Submit"} <= names and bool({"JobID", "JobIDRaw"} & names)
 
 

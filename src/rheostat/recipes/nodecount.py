@@ -99,8 +99,12 @@ def kind_of(kind: str, jobs: JobTable, knobs: Sequence[str] = ()) -> str:
     named = any(k in jobs.columns and not jobs.frame[k].dtype.is_numeric() for k in knobs)
     measured = "submit_s" not in jobs.columns and len(targets_in(jobs)) == len(TARGETS)
     runs = measured and not named
-    order = (*((("law", "gpytorch"),) if runs else ()), ("xgboost", "xgboost"), ("lightgbm",) * 2)
-    return next((k for k, library in order if find_spec(library)), "boosting")
+    return "law" if runs and find_spec("gpytorch") else trees()
+
+
+def trees() -> str:
+    """The boosted trees that the installed libraries allow."""
+    return next((k for k in ("xgboost", "lightgbm") if find_spec(k)), "boosting")
 
 
 def targets_in(jobs: JobTable) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
 from shlex import quote
 
@@ -26,6 +27,7 @@ from rheostat.core.texts.formulas import unmarked
 from rheostat.errors import DataError
 from rheostat.measurement.checks import ROW, note_rows
 from rheostat.measurement.lines import LONGEST, raw_lines
+from rheostat.measurement.runs.guess import guess_name
 from rheostat.measurement.runs.languages import SUMMARY
 from rheostat.measurement.runs.table_shapes import (
     columns_by_blanks,
@@ -64,7 +66,8 @@ def read_delimited(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFr
         rows, broken = _rows(path, text, delimiter)
     rows = unframed(rows) if delimiter == "|" else rows
     rows = levels_joined(rows)
-    header, body = [h.strip() for h in rows[0]], rows[1:]
+    again = sum(r == rows[0] for r in rows[1:])
+    header, body = [h.strip() for h in rows[0]], [r for r in rows[1:] if r != rows[0]]
     check_columns(path, len(header))
     names = [h or ("row" if i == 0 else f"column_{i}") for i, h in enumerate(header)]
     if sum(is_number(h) for h in header) > len(header) / 2:
@@ -84,6 +87,7 @@ def read_delimited(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFr
             str(path), [f"has a header of {len(names)} columns but no row that fits it"]
         )
     notes = [Note(f"above the headings, not read: {'; '.join(titles)}")] if titles else []
+    notes += [Note(f"headings stand again in {again} lines: files put together")] if again else []
     notes += [Note(f"units stand in the second line: {', '.join(names)}")] if with_units else []
     notes += [note_rows(f"row has not {len(names)} cells", odd, dropped=True)] if odd else []
     if sums:
@@ -96,6 +100,7 @@ def read_delimited(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFr
         notes += _with_points(cells)
     else:
         notes += _unclear(cells)
+    notes += _merged(cells)
     frame, said = typed_frame(cells, good)
     return frame, [*notes, *said]
 
@@ -265,6 +270,23 @@ def _small_without(column: Sequence[str]) -> bool:
     """Whether there are cells without a comma, all of them numbers below a thousand."""
     plain = [c for c in map(str.strip, column) if "," not in c and c.lower() not in EMPTY]
     return bool(plain) and all(is_number(c) and abs(float(c)) < 1000 for c in plain)
+
+
+def _merged(cells: dict[str, list[str]]) -> list[Note]:
+    """Names that stand in the first row of a block alone are those of all its rows, in place.
+
+    >>> cells = {"Code": ["wrf", "", "lbm", ""], "n": ["1", "2", "1", "2"]}
+    >>> [note.message for note in _merged(cells)], cells["Code"]
+    (['Code: empty cells below a name are filled with it'], ['wrf', 'wrf', 'lbm', 'lbm'])
+    """
+    filled = []
+    for name in (n for n in cells if guess_name(n) == "app"):
+        written = [c.strip() for c in cells[name]]
+        names = [c for c in written if c]
+        if written[0] and len(names) < len(written) and len(set(names)) == len(names):
+            cells[name] = [names[k - 1] for k in accumulate(bool(c) for c in written)]
+            filled.append(Note(f"{name}: empty cells below a name are filled with it"))
+    return filled
 
 
 def _unclear(cells: Mapping[str, Sequence[str]]) -> list[Note]:

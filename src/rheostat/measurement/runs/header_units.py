@@ -52,6 +52,8 @@ EITHER = frozenset({"mw", "mj", "mwh"})
 CLOCK = re.compile(r"[ _]*[(\[]\s*(h{1,2}:)?m{1,2}:s{1,2}(\s+or\s+[hms:]+)?\s*[)\]]$",
                    re.IGNORECASE)  # fmt: skip
 BRACKETS = re.compile(r"(.+?)[ _]*[(\[]\s*(\w+)\s*[)\]]")
+BEHIND = re.compile(r"((?:\w*[a-z_])?[Ee]nergy|(?:\w*[a-z_])?[Pp]ower)([JW])")
+"""``EnergyJ``: one capital behind a word."""
 AGGREGATED = re.compile(r"(.+)[ _.](mean|avg|average|std|min|max|count)", re.IGNORECASE)
 """Names that pandas gives to what it aggregates; the unit stands before."""
 SAID = re.compile(r"(.+?)(?:[ _]in[ _]|\s*/\s*)(\w+)")
@@ -85,6 +87,7 @@ def split_unit(name: str, *, timed: bool = False) -> tuple[str, str, str, float]
             of = aggregate[2].lower()
             return (name, "", "", 1.0) if of == "count" else (f"{stem}_{of}", suffix, base, factor)
     name = ALONE.get(name.strip().lower(), name)
+    name = BEHIND.sub(r"\1_\2", name) if BEHIND.fullmatch(name) else name
     name = CLOCK.sub("_s", name)  # "Wall clock [hh:mm:ss]"
     if bracket := BRACKETS.fullmatch(name):
         stem, text = bracket[1].strip().replace(" ", "_"), bracket[2]

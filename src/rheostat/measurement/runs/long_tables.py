@@ -35,6 +35,7 @@ def quantities_across(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
     name, value, unit = (_only(frame, words) for words in (NAME, VALUE, UNIT))
     if not name or not value or frame[name].dtype != pl.String:
         return frame, []
+    frame = _in_one_unit(frame, name, value, unit) if unit else frame
     named = _headings(frame, name, unit)
     if named is None or not any(guess_name(h) in QUANTITIES for h in named.unique()):
         return frame, []
@@ -54,6 +55,25 @@ def _only(frame: pl.DataFrame, words: re.Pattern[str]) -> str:
     """The one column that is called so, "" where none or several are."""
     own = [c for c in frame.columns if words.fullmatch(c.strip())]
     return own[0] if len(own) == 1 else ""
+
+
+def _in_one_unit(frame: pl.DataFrame, name: str, value: str, unit: str) -> pl.DataFrame:
+    """Values of a quantity with several units of one kind in the base unit of these."""
+    if not frame[value].dtype.is_numeric():
+        return frame
+    kinds = {
+        u: split_unit(f"time [{u}]") for u in frame[unit].drop_nulls().cast(pl.String).unique()
+    }
+    mixed = frame.group_by(name).agg(pl.col(unit).cast(pl.String).unique())
+    several = [n for n, own in mixed.rows() if len(own) > 1 and None not in own
+               and len({kinds[u][2] for u in own}) == 1 and kinds[own[0]][2]]  # fmt: skip
+    row = pl.col(name).is_in(several)
+    factor = pl.col(unit).replace_strict({u: k[3] for u, k in kinds.items()}, default=1.0)
+    base = pl.col(unit).replace({u: k[2] for u, k in kinds.items() if k[2]})
+    return frame.with_columns(
+        pl.when(row).then(pl.col(value) * factor).otherwise(pl.col(value)).alias(value),
+        pl.when(row).then(base).otherwise(pl.col(unit)).alias(unit),
+    )
 
 
 def _headings(frame: pl.DataFrame, name: str, unit: str) -> pl.Series | None:

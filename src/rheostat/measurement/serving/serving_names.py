@@ -154,6 +154,15 @@ def in_our_names(frame: pl.DataFrame) -> pl.DataFrame:
     return frame
 
 
+def our_name(heading: str) -> str:
+    """Our name of a column in a serving table, the heading itself where it has none.
+
+    >>> our_name("num_gpus"), our_name("max_num_seqs"), our_name("colour")
+    ('gpus', 'batch_cap', 'colour')
+    """
+    return next((ours for _, ours, _ in _matches([heading])), heading)
+
+
 def _seconds_of_cells(cells: pl.Series) -> pl.Series | None:
     """Seconds, where every cell with a number says its unit; OOM and the like are null.
 

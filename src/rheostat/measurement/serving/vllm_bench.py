@@ -31,6 +31,11 @@ NEEDED = ("model_id", "completed", "total_output_tokens", "output_throughput")
 TEXTS = ("gpu_model", "weight_precision", "architecture", "workload")
 COUNTS = ("gpus", "tp", "pp", "ep", "dp", "batch_cap", "params", "active_params")
 POWERS = ("power_w", "power_w_all", "power_w_gpu")
+SKEWED = 1.05
+MEAN = (
+    "the time between tokens is mean_tpot_ms where that is above median_itl_ms by 5 % or more: "
+    "tokens that came together, or late, have no part in the median"
+)
 OPEN_LOOP = "no --max-concurrency: the batch cap is not known"
 
 
@@ -112,6 +117,9 @@ def _row(given: Mapping[str, Any]) -> dict[str, Any] | None:
     completed, tokens = _above_0(given, "completed"), _above_0(given, "total_output_tokens")
     rate = _above_0(given, "output_throughput")
     itl_ms = _above_0(given, "median_itl_ms") or _above_0(given, "median_tpot_ms")
+    mean_ms = _above_0(given, "mean_tpot_ms")
+    slower = mean_ms if itl_ms and mean_ms and mean_ms > SKEWED * itl_ms else None
+    itl_ms = slower or itl_ms
     if None in (completed, tokens, rate, itl_ms):
         return None
     assert completed and tokens and rate and itl_ms  # noqa: PT018
@@ -120,8 +128,7 @@ def _row(given: Mapping[str, Any]) -> dict[str, Any] | None:
     row |= {name: _above_0(given, name) for name in COUNTS}
     caps = (row["batch_cap"], _above_0(given, "max_num_seqs"), _above_0(given, "max_concurrency"))
     row["batch_cap"] = min((cap for cap in caps if cap), default=None)
-    if row["batch_cap"] is None:
-        row["notes"].append(OPEN_LOOP)
+    row["notes"] += [OPEN_LOOP] * (row["batch_cap"] is None) + [MEAN] * (slower is not None)
     row |= {"itl_s": itl_ms / 1e3, "tokens_per_s": rate, "output_tokens": tokens / completed}
     ttft_ms, prompts = _above_0(given, "median_ttft_ms"), _above_0(given, "total_input_tokens")
     row |= {"ttft_s": ttft_ms / 1e3} if ttft_ms else {}

@@ -23,8 +23,10 @@ MEASURED = re.compile(
 """Words of columns that a run itself makes."""
 
 
-def unused_columns(jobs: JobTable) -> tuple[str, ...]:
+def unused_columns(jobs: JobTable, known: Moment = Moment.END) -> tuple[str, ...]:
     """Numbers of the user's own that go with the run time, and that no forecast is shown.
+
+    Those ``known`` at submission are shown to trees, and not to a law of the knobs.
 
     >>> from rheostat import table
     >>> from rheostat.core.jobs import Column
@@ -36,7 +38,7 @@ def unused_columns(jobs: JobTable) -> tuple[str, ...]:
     """
     if "runtime_s" not in jobs.columns:
         return ()
-    late = [c for c in jobs.columns if jobs.schema[c].known is Moment.END]
+    late = [c for c in jobs.columns if jobs.schema[c].known is known]
     named = [
         c for c in late
         if c not in VOCABULARY and not jobs.schema[c].unit

@@ -19,6 +19,7 @@ from rheostat.explanation.interval_words import (
     refuse_unheld,
 )
 from rheostat.measurement.serving.model_config import ModelConfig
+from rheostat.measurement.serving.serving_names import our_name
 from rheostat.prediction.accelerators import stating
 from rheostat.prediction.serving_law import ServingLaw
 from rheostat.questions import inputs, listener
@@ -49,6 +50,7 @@ from rheostat.questions.llm.trace import for_trace
 from rheostat.questions.parse import HourPrices, Knobs, parse_hour_prices, parse_limit, parse_space
 from rheostat.questions.written import write_csv
 from rheostat.recipes.energylens import (
+    KNOBS,
     PRECISION,
     in_engines,
     mixed_precisions,
@@ -219,7 +221,7 @@ def _settings(jobs: JobTable, own: JobTable, knobs: Knobs) -> Sequence[Setting]:
     settings, drawn = offered(jobs, own)
     listener.notes(drawn)
     if knobs:
-        settings = turned(settings, parse_space(knobs).settings())
+        settings = turned(settings, _asked(jobs, knobs))
         made, settings = settings, runnable(settings, own)
         if made and not settings:
             problem = "no such setting has memory for the weights of all its copies"
@@ -232,6 +234,17 @@ def _settings(jobs: JobTable, own: JobTable, knobs: Knobs) -> Sequence[Setting]:
     if not settings:
         raise DataError("--knob", ["no such setting has as many GPUs as its split needs"])
     return settings
+
+
+def _asked(jobs: JobTable, knobs: Knobs) -> list[Setting]:
+    """Values of the knobs, which may have their names in the table that was read."""
+    space = parse_space(knobs)
+    ours = {n: n if n in jobs.columns else our_name(n) for n in space.names}
+    known = {*jobs.columns, *KNOBS}
+    if unknown := [n for n, name in ours.items() if name not in known]:
+        said = f"expected one of {', '.join(KNOBS)}, got {', '.join(unknown)}"
+        raise DataError("--knob", [said])
+    return [{ours[n]: v for n, v in setting.items()} for setting in space.settings()]
 
 
 def _of_lengths(own: JobTable, prompt_tokens: float, output_tokens: float) -> JobTable:

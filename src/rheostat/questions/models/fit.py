@@ -9,12 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from rheostat.core.jobs import JobTable
+from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.outcome import Predictor
 from rheostat.core.report import Report, Section
 from rheostat.decision.accuracy import accuracy_facts
 from rheostat.explanation.choices.advice import accuracy_words
 from rheostat.measurement.read import read
+from rheostat.prediction.features.unused_columns import unused_columns
 from rheostat.prediction.out_of_core.boosters import Settings
 from rheostat.prediction.out_of_core.dask_cluster import Workers
 from rheostat.prediction.out_of_core.large import LargeFit, fit_large
@@ -23,7 +24,7 @@ from rheostat.questions import inputs, listener
 from rheostat.questions.answer import Answer
 from rheostat.questions.listener import question
 from rheostat.questions.parse import Names, parse_names, parse_reader_options
-from rheostat.recipes.nodecount import accuracy_on_newest, kind_of, prepared, targets_in
+from rheostat.recipes.nodecount import accuracy_on_newest, kind_of, prepared, targets_in, trees
 from rheostat.recipes.nodecount import model as new_model
 
 
@@ -150,7 +151,7 @@ def fit(
         return _of_parts(parts, reading, into, method, test_fraction, seed, workers, work)
     table = inputs.opened(files[0], format, columns, columns=renamed, known=known)
     names = parse_names(knobs)
-    chosen = kind_of(method, table, names)
+    chosen = _method(method, table, names)
     clock = test_fraction > 0 and "submit_s" in table.columns
     new = new_model(chosen, table, knobs=names, seed=seed)
     scores = accuracy_on_newest(table, new, test_fraction) if clock else {}
@@ -160,6 +161,20 @@ def fit(
         features=tuple(getattr(model, "features_", ())), accuracy=accuracy_facts(scores),
         sentences=tuple(accuracy_words(q, a) for q, a in scores.items()), file=_saved(model, into),
     )  # fmt: skip
+
+
+def _method(method: str, table: JobTable, knobs: Sequence[str]) -> str:
+    """The method; trees where sizes beside the knobs go with the run time: the law has none."""
+    chosen = kind_of(method, table, knobs)
+    sizes = [c for c in unused_columns(table, Moment.SUBMIT) if c not in knobs]
+    if chosen != "law" or not sizes:
+        return chosen
+    said = f"{', '.join(sizes)} goes with the run time, and the law learns from {', '.join(knobs)}"
+    if method == "auto":
+        listener.note(f"{said}: {trees()} is fitted")
+        return trees()
+    listener.note(f"{said}: --kind {trees()} uses it")
+    return chosen
 
 
 def _saved(model: Any, out: Path | None) -> Path | None:
