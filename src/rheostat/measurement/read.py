@@ -50,6 +50,7 @@ from rheostat.measurement.serving.trtllm_bench import is_trtllm_bench, read_trtl
 from rheostat.measurement.serving.vllm_bench import is_vllm_bench, read_vllm_bench
 from rheostat.measurement.slurm.sacct import read_sacct
 from rheostat.measurement.slurm.sacct_json import read_sacct_json
+from rheostat.measurement.slurm.sacct_lines import has_sacct_headings
 from rheostat.measurement.training_runs import (
     read_graph_records,
     read_hlogencnn,
@@ -110,23 +111,8 @@ def _semicolons_separate(lines: list[str]) -> bool:
     return table and lines[0].count(";") == lines[1].count(";") > 0
 
 
-OWN = re.compile(
-    r"app(lication)?|code|script|binary|exe(cutable)?|(energy|power|watts?|joules?|kwh).*", re.I
-)
-"""Columns that no sacct has: somebody's table of jobs, with headings of sacct among its own."""
-
-
 def _sacct(head: Head) -> bool:
-    """By its header: names between bars, another --delimiter, or the blanks of a printed table."""
-    if head.types is not None or not head.lines:
-        return False
-    first = head.lines[0]
-    if re.search(r"(^|\|)JobID(Raw)?(\||$)", first) or re.match(r"\s*JobID\s{2,}\w", first):
-        return True
-    names = set(re.split("[,;\t]", first))
-    if any(map(OWN.fullmatch, names)):
-        return False
-    return {"State", "Submit"} <= names and bool({"JobID", "JobIDRaw"} & names)
+    return head.types is None and bool(head.lines) and has_sacct_headings(head.lines[0])
 
 
 def _json(head: Head) -> bool:

@@ -22,6 +22,10 @@ SHIFTED = (
     "field count differs from the header: a delimiter inside a field? "
     "(--option rejoin=FIELD names the one that may hold it)"
 )
+OWN = re.compile(
+    r"app(lication)?|code|script|binary|exe(cutable)?|(energy|power|watts?|joules?|kwh).*", re.I
+)
+"""Columns that no sacct has: somebody's table of jobs, with headings of sacct among its own."""
 JOINED = "a field that holds the delimiter was joined again"
 CUT = "the last line is cut off"
 UNENDED = "the last line has no line end: its last field may be cut off"
@@ -110,6 +114,19 @@ def _sane(cells: Cells) -> bool:
     """Whether the cells of fixed shape have it: ids, states, instants."""
     shapes = {"JobID": ID, "JobIDRaw": ID, "State": STATE, "Submit": WHEN, "End": WHEN}
     return all(shape.fullmatch(cells[k]) for k, shape in shapes.items() if k in cells)
+
+
+def has_sacct_headings(first: str) -> bool:
+    """Whether a line names what sacct prints: between bars, another --delimiter, or blanks.
+
+    >>> has_sacct_headings("JobID|State"), has_sacct_headings("JobID,App,Submit,State")
+    (True, False)
+    """
+    if re.search(r"(^|\|)JobID(Raw)?(\||$)", first) or re.match(r"\s*JobID\s{2,}\w", first):
+        return True
+    names = set(re.split("[,;\t]", first))
+    own = any(map(OWN.fullmatch, names))
+    return {"State", "Submit"} <= names and bool({"JobID", "JobIDRaw"} & names) and not own
 
 
 def delimiter_of(first: str) -> str:
