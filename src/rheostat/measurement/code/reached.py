@@ -79,7 +79,7 @@ def unreached(case: Case) -> list[Finding]:
     if case.shared_by_compiler:
         return []
     made = _marked(case, case.candidate) if case.original.inputs.ranges else None
-    if made is None and case.original.inputs.ranges and _marked(case, case.original):
+    if made is None and _refused(case, case.candidate) and _marked(case, case.original):
         return [case.finding("output", UNREAD)]
     left, kept = Left(), bool(made and _own_values(case, made[1]))
     for left in _stages(case, case.candidate, made, case.own_edges):
@@ -183,10 +183,7 @@ def _marked(case: Case, program: Program) -> tuple[Built, list[Marked]] | None:
             or compiler_absent(program, "clang")):  # fmt: skip
         return None
     whole: list[Marked] = []
-    headers = {n: t for n, t in program.files.items() if n not in program.sources}
-    for source in program.sources:
-        alone = replace(program, files={source: program.files[source], **headers})
-        made = case.bench.build(alone, TEXT, output=("-S", "-emit-llvm", "-o", "-"))
+    for made in _texts(case, program):
         if not made.ok:
             return None
         first = whole[-1].end if whole else 0
@@ -196,6 +193,21 @@ def _marked(case: Case, program: Program) -> tuple[Built, list[Marked]] | None:
         return None
     built = case.bench.build(_linked(program, whole), LINKED)
     return (built, whole) if built.ok else None
+
+
+def _refused(case: Case, program: Program) -> bool:
+    """Whether the compiler refuses its text; a build that was stopped, by load say, is none."""
+    if not case.original.inputs.ranges or program.build or program.language in UNMARKED:
+        return False
+    return any(not made.ok and not made.said.stopped for made in _texts(case, program))
+
+
+def _texts(case: Case, program: Program) -> Iterator[Built]:
+    """Each source as the compiler's own text; built once."""
+    headers = {n: t for n, t in program.files.items() if n not in program.sources}
+    for source in program.sources:
+        alone = replace(program, files={source: program.files[source], **headers})
+        yield case.bench.build(alone, TEXT, output=("-S", "-emit-llvm", "-o", "-"))
 
 
 def _linked(program: Program, whole: Sequence[Marked]) -> Program:

@@ -1,0 +1,27 @@
+"""A candidate whose text the compiler refuses is not vouched for; a build that was stopped is."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from rheostat.measurement.code.capture import SandboxRun
+from rheostat.measurement.code.program import Program
+from rheostat.measurement.code.reached import _refused
+
+
+@pytest.mark.parametrize(
+    ("status", "stopped", "refused"),
+    [(1, "", True), (-9, "longer than 60 s", False), (0, "", False)],
+)
+def test_only_what_the_compiler_refuses_counts(status: int, stopped: str, refused: bool) -> None:
+    run = SandboxRun(status, "", "", 0.1, 0.1, 0, stopped)
+    built = SimpleNamespace(ok=run.ok, said=run)
+    bench = SimpleNamespace(build=lambda *_, **__: built)
+    case: Any = SimpleNamespace(
+        bench=bench, original=SimpleNamespace(inputs=SimpleNamespace(ranges={"n": (1, 9)}))
+    )
+    program = Program({"p.c": "int main(void) { return 0; }"}, "serial")
+    assert _refused(case, program) is refused
