@@ -64,6 +64,14 @@ def test_cores_count_where_no_nodes_are_known_and_jobs_that_wait_do_not():
     assert (found.jobs, found.unit, found.hours, found.waiting_jobs) == (1, "core_h", 4, 1)
 
 
+@pytest.mark.parametrize("waits", ["PENDING", "PEND", "PD", "Q"])
+def test_jobs_that_wait_are_no_failures_in_any_tongue(waits):
+    jobs = {"job_id": ["1", "2", "3"], "nodes": [1, 2, 4], "state": ["DONE", "EXIT", waits],
+            "runtime_s": [3600.0, 3600.0, None], "censored": [False, True, True]}  # fmt: skip
+    used = log_usage(rh.table(jobs))
+    assert (used.jobs, used.lost_jobs, used.waiting_jobs) == (2, 1, 1)
+
+
 def test_a_job_cancelled_before_it_ran_has_not_waited():
     jobs = rh.table({"submit_s": [0.0, 0.0], "start_s": [50.0, 50.0], "runtime_s": [0.0, 9.0],
                      "state": ["CANCELLED"] * 2})  # fmt: skip

@@ -22,8 +22,10 @@ from rheostat.errors import DataError
 from rheostat.measurement.job_logs.node_sharing import SHARED, node_hours_in_use, shared_nodes
 
 COMPLETED = ("COMPLETED", "PARTIAL_COMPLETED")
-UNFINISHED = ("RUNNING", "PENDING", "SUSPENDED", "REQUEUED", "RESIZING", "COMPLETING")
-WAITING = "PENDING"
+WAITING = ("PENDING", "PEND", "PD", "Q", "QUEUED")
+UNFINISHED = (*WAITING, "RUNNING", "SUSPENDED", "REQUEUED", "RESIZING", "COMPLETING",
+              "RUN", "PSUSP", "USUSP", "SSUSP", "R", "H", "HELD")  # fmt: skip
+"""Words of Slurm, LSF and PBS."""
 SIZES = (("nodes_alloc", "node_h"), ("nodes", "node_h"), ("cores_alloc", "core_h"),
          ("cores", "core_h"))  # fmt: skip
 GROUPS = (("app", ("app",)), ("user", ("user",)), ("partition", ("partition", "queue")))
@@ -120,7 +122,7 @@ def log_usage(jobs: JobTable) -> LogUsage:
     waiting = np.zeros(len(jobs), dtype=bool)
     if "state" in jobs.columns:
         states = jobs.frame["state"].cast(pl.String)
-        waiting = (states == WAITING).fill_null(value=False).to_numpy()
+        waiting = states.is_in(WAITING).fill_null(value=False).to_numpy()
         jobs = jobs.rows(~waiting)
     energy, source = _energy(jobs)
     hours, unit = _hours(jobs)

@@ -1,8 +1,9 @@
 """Iteration times as a table: a CSV of one's own instead of a log of CODES.
 
 One column says either when an iteration ended (``time_s``) or how long it took (``runtime_s``,
-``iteration_time_s``, ``duration_s``); ``_ms``, ``_us`` and ``_ns`` are other units.  There may also
-be ``iteration``, ``app`` or ``job``, ``rank``, and ``terminal`` (or ``node``, as CODES names it).
+``iteration_time_s``, ``step_time_s``, ``duration_s``); ``_ms``, ``_us`` and ``_ns`` are other
+units.  There may also be ``iteration``, ``app`` or ``job``, ``rank``, and ``terminal`` (or
+``node``, as CODES names it).
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from rheostat.measurement.tables import read_table
 TABLES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
 UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 ENDED = {f"time_{u}": f for u, f in UNITS.items()}
-TOOK = {f"{n}_{u}": f for n in ("runtime", "iteration_time", "duration") for u, f in UNITS.items()}
+NAMES = ("runtime", "iteration_time", "step_time", "duration")
+TOOK = {f"{n}_{u}": f for n in NAMES for u, f in UNITS.items()}
 COUNTS = {"iteration": ("iteration",), "job": ("job",), "rank": ("rank",),
           "terminal": ("terminal", "node")}  # fmt: skip
 NOWHERE = -1
