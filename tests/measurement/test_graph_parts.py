@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from rheostat.core.graph import op_graph
 from rheostat.errors import DataError, MissingExtra
 from rheostat.measurement.graphs import step_source
 from rheostat.measurement.graphs.aten_costs import aten_cost
-from rheostat.measurement.graphs.from_torch import _size, result_type
+from rheostat.measurement.graphs.from_torch import AT_MOST, _size, result_type
 from rheostat.measurement.graphs.graph_costs import costs_by_class, total_costs
 from rheostat.measurement.graphs.hlo.hlo_types import HloType
 from rheostat.measurement.graphs.hlo.hlo_window import WindowSide, read_window
@@ -238,10 +239,11 @@ numbers = (3, 4)
             step_source.open_step(source + name, 6)
 
 
-def test_a_size_left_open_is_what_was_traced_with_and_1_less_than_none_where_that_is_not_known():
+def test_a_size_left_open_is_what_was_traced_with_and_else_the_most_it_can_be():
     class Open:
         def __init__(self, hint):
-            self.node = type("Node", (), {"hint": hint})
+            bounds = SimpleNamespace(bound_sympy=lambda _: SimpleNamespace(upper=12))
+            self.node = SimpleNamespace(hint=hint, shape_env=bounds, expr=None)
 
         def __str__(self):
             return f"s{self.node.hint}"
@@ -249,7 +251,7 @@ def test_a_size_left_open_is_what_was_traced_with_and_1_less_than_none_where_tha
     for size, wanted, names in (
         (7, 7, set()),
         (Open(5.0), 5, {"s5.0"}),
-        (Open(None), -1, {"sNone"}),
+        (Open(None), 12, {f"sNone{AT_MOST}"}),
     ):
         names_of = set()
         assert _size(size, names_of) == wanted

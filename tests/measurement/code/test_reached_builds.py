@@ -10,6 +10,7 @@ import pytest
 from rheostat.measurement.code.capture import SandboxRun
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.reached import _refused
+from rheostat.measurement.code.reference import SINGLE_PRECISION
 
 
 @pytest.mark.parametrize(
@@ -25,3 +26,15 @@ def test_only_what_the_compiler_refuses_counts(status: int, stopped: str, refuse
     )
     program = Program({"p.c": "int main(void) { return 0; }"}, "serial")
     assert _refused(case, program) is refused
+
+
+@pytest.mark.parametrize(
+    ("text", "single"),
+    [
+        ("double half = n / 2;", False), ("x = half * 0.5;", False), ("mid(half);", False),
+        ("half x = 0;", True), ("__kernel void f(half *x, half4 y)", True),
+        ("float x;", True), ("float4 v;", True), ("__half h;", True), ("a[half] = 1;", False),
+    ],
+)  # fmt: skip
+def test_a_variable_called_half_asks_for_no_single_precision(text: str, single: bool) -> None:
+    assert bool(SINGLE_PRECISION.search(text)) is single

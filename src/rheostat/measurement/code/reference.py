@@ -56,7 +56,8 @@ OneWay = Counter[tuple[str, str, bool]]
 DRAWS = 12
 """Inputs that are drawn for each admitted one, at most."""
 SPREAD_FACTOR, MOST_SPREAD = 10.0, 1e-4
-SINGLE_PRECISION = re.compile(r"\b(?:float|half|__half)\d*\b")
+SINGLE_PRECISION = re.compile(r"\b(?:float|__half)\d*\b|\bhalf\d*\b(?=\s*[*&]?\s*\w+\s*[\[;,=()])")
+"""``half`` is a type before a name, and a name like others elsewhere."""
 SLOWER, SPARE_S = 20.0, 1.0
 """A candidate has this many times the original's seconds, and these beside it."""
 

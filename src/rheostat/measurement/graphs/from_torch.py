@@ -349,5 +349,8 @@ def _size(size: Any, open_sizes: set[str]) -> int:
         open_sizes.add(str(size))
         return int(hint)
     most = size.node.shape_env.bound_sympy(size.node.expr).upper
+    if not str(most).isdigit():
+        said = f"the size {size} of an array depends on values, and nothing bounds it"
+        raise DataError("graph", [said])
     open_sizes.add(f"{size}{AT_MOST}")
     return int(most)

@@ -15,7 +15,6 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import accumulate
 from pathlib import Path
 from shlex import quote
 
@@ -27,7 +26,6 @@ from rheostat.core.texts.formulas import unmarked
 from rheostat.errors import DataError
 from rheostat.measurement.checks import ROW, note_rows
 from rheostat.measurement.lines import LONGEST, raw_lines
-from rheostat.measurement.runs.guess import guess_name
 from rheostat.measurement.runs.languages import SUMMARY
 from rheostat.measurement.runs.table_shapes import (
     columns_by_blanks,
@@ -100,7 +98,6 @@ def read_delimited(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFr
         notes += _with_points(cells)
     else:
         notes += _unclear(cells)
-    notes += _merged(cells)
     frame, said = typed_frame(cells, good)
     return frame, [*notes, *said]
 
@@ -270,23 +267,6 @@ def _small_without(column: Sequence[str]) -> bool:
     """Whether there are cells without a comma, all of them numbers below a thousand."""
     plain = [c for c in map(str.strip, column) if "," not in c and c.lower() not in EMPTY]
     return bool(plain) and all(is_number(c) and abs(float(c)) < 1000 for c in plain)
-
-
-def _merged(cells: dict[str, list[str]]) -> list[Note]:
-    """Names that stand in the first row of a block alone are those of all its rows, in place.
-
-    >>> cells = {"Code": ["wrf", "", "lbm", ""], "n": ["1", "2", "1", "2"]}
-    >>> [note.message for note in _merged(cells)], cells["Code"]
-    (['Code: empty cells below a name are filled with it'], ['wrf', 'wrf', 'lbm', 'lbm'])
-    """
-    filled = []
-    for name in (n for n in cells if guess_name(n) == "app"):
-        written = [c.strip() for c in cells[name]]
-        names = [c for c in written if c]
-        if written[0] and len(names) < len(written) and len(set(names)) == len(names):
-            cells[name] = [names[k - 1] for k in accumulate(bool(c) for c in written)]
-            filled.append(Note(f"{name}: empty cells below a name are filled with it"))
-    return filled
 
 
 def _unclear(cells: Mapping[str, Sequence[str]]) -> list[Note]:

@@ -1,4 +1,4 @@
-"""Long tables: a row for each quantity of a run, named in one column, its value in another."""
+"""Tables as people lay them out: a row for each quantity of a run, a name for a block of rows."""
 
 from __future__ import annotations
 
@@ -22,13 +22,40 @@ MOST = 100
 QUANTITIES = ("runtime_s", "energy_j", "power_w")
 
 
+def rows_of_runs(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
+    """A table as people lay it out with a row per run, each with its name."""
+    frame, filled = names_filled(frame)
+    frame, across = quantities_across(frame)
+    return frame, [*filled, *across]
+
+
+def names_filled(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
+    """Names that stand in the first row of a block alone are those of all its rows.
+
+    >>> merged = pl.DataFrame({"Code": ["wrf", None, "lbm", None], "n": [1, 2, 1, 2]})
+    >>> frame, notes = names_filled(merged)
+    >>> frame["Code"].to_list(), notes[0].message
+    (['wrf', 'wrf', 'lbm', 'lbm'], 'Code: empty cells below a name are filled with it')
+    """
+    named = [c for c in frame.columns if guess_name(c) == "app" and frame[c].dtype == pl.String]
+    merged = [
+        c for c in named
+        if frame[c].null_count() and frame[c][0] is not None
+        and not frame[c].drop_nulls().is_duplicated().any()
+    ]  # fmt: skip
+    said = "empty cells below a name are filled with it"
+    return frame.with_columns(pl.col(c).forward_fill() for c in merged), [
+        Note(f"{c}: {said}") for c in merged
+    ]
+
+
 def quantities_across(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
     """A long table with a row per run and a column per quantity; others as they are.
 
     >>> long = pl.DataFrame({ROW: [0, 1], "threads": [4, 4], "metric": ["runtime", "energy"],
     ...                      "value": [9.0, 2.0], "unit": ["s", "kJ"]})
     >>> quantities_across(long)[0].to_dicts()
-    [{'_row': 0, 'threads': 4, 'runtime [s]': 9.0, 'energy [kJ]': 2.0}]
+    [{'__row': 0, 'threads': 4, 'runtime [s]': 9.0, 'energy [kJ]': 2.0}]
 
     Runs of which nothing else differs are told apart by their order.
     """

@@ -51,7 +51,7 @@ from rheostat.measurement.runs.guess import (
 from rheostat.measurement.runs.header_units import split_unit
 from rheostat.measurement.runs.job_rows import one_row_a_job
 from rheostat.measurement.runs.local_clock import INSTANTS, instants, read_dates
-from rheostat.measurement.runs.long_tables import quantities_across
+from rheostat.measurement.runs.long_tables import rows_of_runs
 from rheostat.measurement.runs.mapping import ColumnSource, Mapped, load_mapping, spelled
 from rheostat.measurement.runs.named_otherwise import not_as_named
 from rheostat.measurement.runs.published_tables import PRESETS, TRAINING
@@ -196,7 +196,7 @@ def table_frame(
     if not packed:
         reader = read_records if head(path, 64).lstrip()[:1] in (b"{", b"[") else read_delimited
         frame, notes = reader(path, encoding)
-        frame, across = quantities_across(frame)
+        frame, across = rows_of_runs(frame)
         frame, read_in = in_base_units(frame, keep)
         frame, repeated = repeats_below(frame)
         return knobs_as_numbers(frame, keep), [*notes, *across, *read_in, *repeated]
