@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import inspect
 import io
 import json
 import os
@@ -57,7 +58,8 @@ class Slot:
 def slots() -> Iterator[Slot]:
     """Every argument and option of every command."""
     for command, function in commands():
-        for name, hint in typing.get_type_hints(function, include_extras=True).items():
+        for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
+            hint = parameter.annotation
             info = next(
                 (m for m in getattr(hint, "__metadata__", ()) if hasattr(m, "param_decls")), None
             )
