@@ -18,7 +18,7 @@ from valid_files import NEVER_OPENED, _quick, clear, home, told, wrong_in
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("files")]
 __all__ = ["_quick", "home"]  # fixtures
-SAMPLE = 3
+SAMPLE = 1
 ALWAYS = {"empty", "zeros", "pickle", "program"}
 """With the special files: what costs least to refuse, and most where it is not."""
 

@@ -90,7 +90,7 @@ class Lab:
         return {job for job, ended in ends.items() if ended}
 
 
-def _locked(lock: IO[str], seconds: float = 100.0) -> None:
+def _locked(lock: IO[str], seconds: float = 15.0) -> None:
     """Ports and munge's socket are the machine's: one lab at a time."""
     end = time.monotonic() + seconds
     while True:

@@ -16,7 +16,7 @@ from rheostat.measurement.code.verdict import RUNGS
 from rheostat.testing.code_corpus import CorpusCase, corpus
 
 CASES = corpus()
-RIGHT_ONES_OF = ("dot", "heat")
+RIGHT_ONES_OF = ("dot",)
 LACKING = next(
     filter(None, (Bubblewrap().why(), absent("gcc", "nm", "objdump", "valgrind"), archer_absent(),
                   offload_absent())), ""
