@@ -19,6 +19,8 @@ VALUE = re.compile(r"(metric[ _]?)?values?|wert|valeur|valor|valore|reading", re
 UNIT = re.compile(r"(metric[ _]?)?units?|einheit|unit[eé]|unidad|unidade", re.IGNORECASE)
 MOST = 100
 """Quantities of a run; more of them are no headings."""
+ONE_NAME = 2
+"""Values of a column with one name and empty cells, which may be a run of nothing."""
 QUANTITIES = ("runtime_s", "energy_j", "power_w")
 
 
@@ -40,7 +42,7 @@ def names_filled(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
     named = [c for c in frame.columns if guess_name(c) == "app" and frame[c].dtype == pl.String]
     merged = [
         c for c in named
-        if frame[c].null_count() and frame[c][0] is not None
+        if frame[c].null_count() and frame[c][0] is not None and frame[c].n_unique() > ONE_NAME
         and not frame[c].drop_nulls().is_duplicated().any()
     ]  # fmt: skip
     said = "empty cells below a name are filled with it"
