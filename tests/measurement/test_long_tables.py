@@ -8,6 +8,8 @@ import pytest
 
 from rheostat.errors import DataError
 from rheostat.measurement.read import read
+from rheostat.measurement.runs.delimited import read_delimited
+from rheostat.measurement.runs.long_tables import quantities_across
 from rheostat.measurement.runs.reader import read_runs
 
 RUNS = [(4, 440.0, 80.0), (4, 450.0, 81.0), (8, 240.0, 49.0)]
@@ -119,3 +121,18 @@ def test_a_table_with_headings_of_sacct_keeps_columns_of_its_own(tmp_path: Path)
     runs = read(file)
     assert runs.frame.select("app", "energy_j", "runtime_s", "nodes_requested").row(0) == (
         "lbm", 90000.0, 600.0, 4)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "threads,metric,value,units\n4,runtime,440,1\n4,energy,80,2\n",  # numbers are no units
+        "runtime,metric,value\n4,runtime,440\n4,energy,80\n",  # named as another column is
+    ],
+)
+def test_columns_that_only_look_like_those_of_a_long_table_stay(tmp_path: Path, lines: str) -> None:
+    (file := tmp_path / "odd.csv").write_text(lines)
+    frame, notes = quantities_across(read_delimited(file)[0])
+    assert len(frame) in (1, 2)
+    assert {"4"} == {str(x) for x in frame[frame.columns[1]].to_list()}
+    assert notes == [] or "read as" in notes[0].message

@@ -64,11 +64,14 @@ def quantities_across(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
     name, value, unit = (_only(frame, words) for words in (NAME, VALUE, UNIT))
     if not name or not value or frame[name].dtype != pl.String:
         return frame, []
+    unit = unit if unit and frame[unit].dtype == pl.String else ""
     frame = _in_one_unit(frame, name, value, unit) if unit else frame
     named = _headings(frame, name, unit)
     if named is None or not any(guess_name(h) in QUANTITIES for h in named.unique()):
         return frame, []
     others = [c for c in frame.columns if c not in (ROW, name, value, unit)]
+    if set(others) & set(named):  # a quantity that stands beside itself
+        return frame, []
     long = frame.with_columns(named.alias(name)).drop(unit or [])
     long = long.with_columns(_turn=pl.int_range(pl.len()).over(*others, name))
     rows = long.group_by(*others, "_turn", maintain_order=True).agg(pl.col(ROW).min())
