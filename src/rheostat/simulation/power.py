@@ -154,6 +154,7 @@ def _parts(
         f: np.array([getattr(p, f) for p in machine.parts], float)
         for f in ("idle_w", "sleep_w", "wake_w", "sleep_after_s", "gpu_idle_w", "gpus")
     }
+    ready = np.minimum(runs.start_s, runs.end_s)  # a failure may come first
     falls = np.minimum(idle[:, 2] + fact["sleep_after_s"][at], idle[:, 3])
     made = {
         "jobs": _runs(runs, ~runs.killed),
@@ -165,13 +166,12 @@ def _parts(
         p, slow = runs.part, runs.start_s > runs.alloc_s
         wake = runs.woken * np.nan_to_num(fact["wake_w"][p])
         wake = wake + (runs.procs - runs.woken) * fact["idle_w"][p]
-        woken_by = np.minimum(runs.start_s, runs.end_s)  # a failure may come first
-        made["wake"] = (runs.alloc_s[slow], woken_by[slow], wake[slow])
+        made["wake"] = (runs.alloc_s[slow], ready[slow], wake[slow])
         made["sleep"] = (falls, idle[:, 3], idle[:, 1] * fact["sleep_w"][at])
     if (fact["gpus"] * fact["gpu_idle_w"]).any():
         whole = len(machine.parts)
         made["idle_gpus"] = (
-            np.concatenate([np.full(whole, begin), runs.alloc_s]),
+            np.concatenate([np.full(whole, begin), ready]),
             np.concatenate([np.full(whole, end), runs.end_s]),
             np.concatenate(
                 [fact["gpus"] * fact["gpu_idle_w"], -runs.gpus * fact["gpu_idle_w"][runs.part]]

@@ -311,7 +311,7 @@ def stop(s: State, j: int, now: float) -> None:
     for k in range(s.need.shape[1]):
         if s.res[part, k] >= 0:
             s.used[s.res[part, k]] -= s.need[way, k]
-    vacate(s, part, s.need[way, 0], now)
+    vacate(s, part, s.need[way, 0], max(now, s.submit[0]))  # repaired before: idle from then on
     unbook(s, j)
     if s.array[j] >= 0:
         s.active[s.array[j]] -= 1

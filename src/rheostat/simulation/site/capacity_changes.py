@@ -15,8 +15,6 @@ from rheostat.simulation.workload import Array
 MICRO = 1e6
 MOST_FAILURES = 1_000_000
 """That are drawn for a partition."""
-MOST_FAILURES = 1_000_000
-"""That are drawn for a partition."""
 
 
 def resources(machine: Machine) -> Array:
