@@ -198,7 +198,7 @@ def test_the_same_comparison_in_two_places_is_decided_by_both_together():
 
 
 def test_lines_of_functions_in_use_that_were_not_reached_are_named():
-    blocks = {("main", "entry"): Block(0, {("a.c", 1), ("a.c", 2)}),
+    blocks = {("main", "entry"): Block(0, {("a.c", 1), ("a.c", 2)}, ["a", "b", "c"]),
               ("main", "a"): Block(1, {("a.c", 2), ("a.c", 3), ("a.c", 4)}),
               ("main", "b"): Block(2, {("a.c", 5)}, stops=True),
               ("main", "c"): Block(3, {("a.c", 5)}, by_compiler=True),
@@ -208,6 +208,8 @@ def test_lines_of_functions_in_use_that_were_not_reached_are_named():
     assert left_of([one], bytes([1, 1, 0, 0, 0]), ROWS).lines == set()
     used = Marked("", 5, [], blocks, {"main", "other"})
     assert left_of([used], bytes([1, 1, 0, 0, 0]), ROWS).lines == {("a.c", 5)}
+    blocks["main", "entry"].targets.remove("a")  # no way leads there
+    assert left_of([one], bytes([1, 0, 0, 0, 0]), ROWS).lines == set()
 
 
 def graph(**blocks):

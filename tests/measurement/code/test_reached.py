@@ -81,10 +81,43 @@ NEVER = {
     "letter": '{ char w[16] = ""; sprintf(w, "%u", a[i] % 1000); sum += a[i] % 1000; '
     "if (w[5]) sum++; }",
     "memory": "{ char *p = malloc(1ul << 60); sum += a[i] % 1000; if (p) sum += 1 + *p; free(p); }",
+    "factor of a margin": "{ static double top; sum += a[i] % 1000; "
+    "if (a[i] > top * 1.0000000001) top = a[i]; }",
+    "tiny bound": "{ double d = a[i] % 64 - 7.0; sum += a[i] % 1000; if (fabs(d) < 1e-9) sum++; }",
+    "within what is stated": "if (n > 250 && n - 297 > i && a[i] % 4096 == 77) sum++;\n"
+    "  else sum += a[i] % 1000;",
+    "changed elsewhere": "{ static int k, *p = &k; int top = 0; p = i & 1 ? p : &top; "
+    "*p = a[i] == 777; sum += a[top + k]; }",
     "not a number": "{ double q = a[i] - 1e7 / 3; q = __builtin_isnan(q); "
     "sum += a[i] % 1000 + (unsigned)q; }",
 }
 REACHED = {
+    "stack": """  for (int i = 0; i < n; i++) {
+    unsigned stack[2];
+    int top = 0;
+    stack[top++] = a[i] % 1000;
+    if (a[i] & 1) stack[top++] = 0;
+    while (top > 0) sum += stack[--top];
+  }""",
+    "stated": """  unsigned *end = a + (n < 1000 ? n : 1000);
+  if (n + 1 > 400)
+    sum = 7;
+  else
+    for (unsigned *x = a; x < end; x++) sum += *x % 1000;""",
+    "stated, in a region": f"""  if (n > 400)
+    sum = 8;
+{PRAGMA}
+  for (int i = 0; i < n; i++) {{
+    if (n > 400) sum += 9;
+    sum += a[i] % 1000;
+  }}""",
+    "margins": """  double before = 0;
+  for (int i = 0; i < n; i++) {
+    double v = a[i] % 4096;
+    if (v > before * 1.009) sum++;
+    if (fabs(v / 1e7 - 1e-4) < 9e-5) sum++;
+    before = v;
+  }""",
     "clause": f"{PRAGMA} if (n > 100000)\n{SERIAL}",
     "critical": """#pragma omp parallel
   {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from rheostat.core.report import Grid, Report, Section
@@ -49,6 +49,9 @@ def sentence(verdict: Verdict) -> str:
     >>> unknown = Evidence("races", NOT_SHOWN, reason="waits are not known")
     >>> sentence(Verdict((Evidence("output", "passed"), unknown), candidate="a.c"))
     'a.c is undecided: races cannot tell (waits are not known).'
+    >>> unlike = Evidence("output", NOT_SHOWN, reason="a.c:9: always equal to 0")
+    >>> sentence(Verdict((unlike,), candidate="a.c"))
+    'a.c is undecided: output cannot tell (a.c:9: always equal to 0).'
     """
     name = verdict.candidate or "The candidate"
     if verdict.state == ACCEPTED:
@@ -60,15 +63,18 @@ def sentence(verdict: Verdict) -> str:
         unsure = [e for e in verdict.evidence if e.rung in verdict.missing or e.state == NOT_SHOWN]
         reasons = "; ".join(e.reason for e in unsure if e.reason)
         why = f" ({reasons})" if reasons else ""
-        silent = f"{', '.join(verdict.missing)} did not run" if verdict.missing else ""
-        return f"{name} is undecided: {silent or _cannot_tell(unsure)}{why}."
+        return f"{name} is undecided: {_silent(verdict)}{why}."
     return (
         f"{name} is rejected by {verdict.rejected_by}: {verdict.rung(verdict.rejected_by).reason}"
     )
 
 
-def _cannot_tell(unsure: Sequence[Evidence]) -> str:
-    return f"{', '.join(e.rung for e in unsure)} cannot tell"
+def _silent(verdict: Verdict) -> str:
+    """Which rungs say nothing: those that did not run, and those that ran and cannot tell."""
+    unsure = [e.rung for e in verdict.evidence if e.state == NOT_SHOWN]
+    absent = [r for r in verdict.missing if r not in unsure]
+    parts = ((absent, "did not run"), (unsure, "cannot tell"))
+    return ", ".join(f"{', '.join(rungs)} {how}" for rungs, how in parts if rungs)
 
 
 def rung_grid(verdict: Verdict) -> Grid:

@@ -21,10 +21,11 @@ from pathlib import Path
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.program_inputs import ProgramInput
+from rheostat.measurement.code.reached_choices import MOST_ROW
 from rheostat.measurement.code.reached_left import Left, left_of
+from rheostat.measurement.code.reached_stated import stated_ends
 from rheostat.measurement.code.reached_text import (
     ARRAY,
-    MOST_ROW,
     Comparison,
     Marked,
     marked,
@@ -188,7 +189,8 @@ def _marked(case: Case, program: Program) -> tuple[Built, list[Marked]] | None:
             return None
         first = whole[-1].end if whole else 0
         values = sum(len(m.values) for m in whole)
-        whole.append(marked(made.said.stdout, program.files, first, values))
+        stated = stated_ends(case.original.inputs)
+        whole.append(marked(made.said.stdout, program.files, first, values, stated))
     if not whole[-1].end:  # nothing of the program's own
         return None
     built = case.bench.build(_linked(program, whole), LINKED)

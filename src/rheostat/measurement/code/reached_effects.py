@@ -7,7 +7,7 @@ here, wherever it comes from: a quotient, a table in which all but one entry are
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rheostat.measurement.code.reached_values import NAME
@@ -22,6 +22,14 @@ INDEXED = re.compile(
     r"(?:, !.*)?$|.*call [^@]*@_ZNK?S\w*ixEm\(ptr [^,]*, (?P<by>i64) noundef (?P<at>%[^\s,)]+)\)"
 )
 """An element of an array; ``operator[]`` of C++'s containers."""
+VANISHES = re.compile(
+    rf"\s*(?P<value>{NAME}) = "
+    r"(?:(?:[su]div|[al]shr|and) (?P<type>i\d+) \S+, (?P<by>[1-9]\d*)|"
+    r"fpto[su]i \w+ \S+ to (?P<to>i\d+))(?:, !.*)?$"
+)
+"""What may be nothing until a value is large enough: a quotient, a shift, a bit, a whole part.
+Exact quotients are left out: pointers have them."""
+QUOTIENT = "0 as a whole part of {}"
 SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "or": "|", "xor": "^", "shl": "<<",
          "shr": ">>", "and": "&"}  # fmt: skip
 ONE_SIDED = ("-", "/", "<<", ">>")
@@ -56,8 +64,9 @@ class Idle:
 
 
 def idle(
-    row: str, rows: Sequence[str], defined: Mapping[str, str], set_once: Mapping[str, str]
-) -> Iterator[Idle]:
+    row: str, rows: Sequence[str], defined: Mapping[str, str], set_once: Mapping[str, str],
+    constant: Collection[str] = (),
+) -> Iterator[Idle]:  # fmt: skip
     """What may change nothing in an instruction.
 
     Parameters
@@ -70,6 +79,8 @@ def idle(
         What each value of the function is.
     set_once : mapping of str to str
         Places that hold one constant.
+    constant : collection of str
+        Values that are a constant where they stand.
 
     Yields
     ------
@@ -87,8 +98,11 @@ def idle(
 
     def varies(value: str) -> bool:
         loaded = LOAD.match(defined.get(value, ""))
-        return value.startswith("%") and not (loaded and loaded[1] in set_once)
+        known = value in constant or (loaded and loaded[1] in set_once)
+        return value.startswith("%") and not known
 
+    if m := VANISHES.match(row):
+        yield Idle(m["type"] or m["to"], m["value"], 0, QUOTIENT.format(m["by"] or 1))
     if m := INDEXED.match(row):
         index = m["index"] or m["at"]
         if source(index):

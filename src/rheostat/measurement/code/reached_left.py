@@ -54,6 +54,8 @@ def left_of(whole: Sequence[Marked], seen: bytes, program: Program) -> Left:
             how = made.get(c.at[:2], "")
             if how == WHOLE or (how == ORDER and c.how != "eq"):
                 continue
+            if c.of >= 0 and not (seen[c.of] and seen[c.of + 1]):
+                continue
             key = (c.at, c.how, c.constant)
             false, true = bool(seen[c.offset]), bool(seen[c.offset + 1])
             held |= {key} if (true if c.asks_this else false) else set()
@@ -70,12 +72,24 @@ def _never(whole: Sequence[Marked], seen: bytes) -> set[tuple[str, int]]:
     """Lines of blocks that were not run, in functions that something refers to."""
     never, reached = set[tuple[str, int]](), set[tuple[str, int]]()
     for one in whole:
-        for (function, _), block in one.blocks.items():
+        ways = {function: _ways(one, function) for function in one.functions}
+        for (function, label), block in one.blocks.items():
             if seen[block.offset]:
                 reached |= block.places
-            elif function in one.functions and not (block.stops or block.by_compiler):
+            elif label in ways.get(function, ()) and not (block.stops or block.by_compiler):
                 never |= block.places
     return never - reached
+
+
+def _ways(one: Marked, function: str) -> set[str]:
+    """The blocks that some way leads to from a function's first, by the text."""
+    own = [label for f, label in one.blocks if f == function]
+    known, open_ = set(own[:1]), own[:1]
+    while open_:
+        targets = set(one.blocks[function, open_.pop()].targets) - known
+        open_ += [t for t in targets if (function, t) in one.blocks]
+        known |= targets
+    return known
 
 
 def _harmless(one: Marked, seen: bytes, c: Comparison, came_true: bool) -> bool:

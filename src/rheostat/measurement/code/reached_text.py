@@ -7,17 +7,32 @@ what no run reached can be told by its line, also where no `if` stands: ``x * (x
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
+from rheostat.measurement.code.reached_choices import (
+    CHOSEN,
+    CHOSEN_CXX,
+    LABEL,
+    TYPES,
+    chooses,
+    is_taken,
+)
+from rheostat.measurement.code.reached_constants import (
+    CONSTANT,
+    constant_loads,
+    globals_set_once,
+    set_once,
+)
 from rheostat.measurement.code.reached_effects import Idle, idle
+from rheostat.measurement.code.reached_margins import without_margin
+from rheostat.measurement.code.reached_stated import Ends, Stated
 from rheostat.measurement.code.reached_truths import (
     ALLOCATES,
     LOADED,
     MADE_TRUE,
     SEARCHES,
-    STORED,
     ends_text,
     maker,
 )
@@ -29,7 +44,6 @@ COMPARED = re.compile(
     rf"(?P<how>[a-z]+) (?P<type>\S+) (?P<one>[^,]+), (?P<other>[^,]+?)(?:, !.*)?$"
 )
 DEFINED = re.compile(r'define (?P<how>.*?)@(?P<name>[-\w.$]+|"[^"]*")\(')
-LABEL = re.compile(r'([-\w.$]+|"[^"]*"):')
 LAST = re.compile(
     rf"\s+(?:br|ret|switch|unreachable|resume|indirectbr|(?:{NAME} = )?(?:invoke|callbr))\b"
 )
@@ -54,36 +68,6 @@ WAYS = {"eq": ("eq", True), "ne": ("eq", False), "lt": ("lt", True), "ge": ("lt"
         "gt": ("gt", True), "le": ("gt", False), "no": ("nan", True),
         "rd": ("nan", False)}  # fmt: skip
 MIRRORED = {"lt": "gt", "gt": "lt", "eq": "eq", "nan": "nan"}
-CONSTANT = re.compile(r"-?\d[\w.+-]*|true|false|null")
-VALUE = r"[\w.\[\]]+(?:->[\w.\[\]]+)*"
-LESSER = re.compile(
-    rf"(?P<a>{VALUE})\s*[<>]=?\s*(?P<b>{VALUE})\s*(?:\?\s*"
-    r"(?:(?P=a)\s*:\s*(?P=b)|(?P=b)\s*:\s*(?P=a))(?!\s*[-+*/%&|\w.(\[])|"
-    r"\)\s*(?:(?P=a)\s*=\s*(?P=b)|(?P=b)\s*=\s*(?P=a))\s*;)"
-)
-"""The lesser or greater of two values."""
-MOST_ROW = 400
-"""Characters of a line that are read."""
-LEFT_ALONE = re.compile(r"@(?:llvm\.|_ZSt(?:3min|3max|5clamp)I)")
-SET_ONCE = re.compile(r"(?m)^(@\S+) = internal \S*\s?(?:global|constant) \S+ (-?\d[^\s,]*)")
-CHOSEN_CXX = re.compile(
-    r"call .*@_ZSt(?:3min|3max|5clamp)I([ijlmxyfdst])ERKT_S2_S2_(?:S2_)?\((.*?)\)(?:,| #|$)"
-)
-CHOSEN = re.compile(
-    r"call .*@(?:llvm\.m(?:in|ax)num\.f\d+|fm(?:in|ax)f?)"
-    r"\((?:noundef )?(float|double) (?:noundef )?([^\s,]+), "
-    r"(?:float|double) (?:noundef )?([^\s,)]+)\)"
-)
-VANISHES = re.compile(
-    rf"\s*(?P<value>{NAME}) = "
-    r"(?:(?:[su]div|[al]shr|and) (?P<type>i\d+) \S+, (?P<by>[1-9]\d*)|"
-    r"fpto[su]i \w+ \S+ to (?P<to>i\d+))(?:, !.*)?$"
-)
-"""What may be nothing until a value is large enough: a quotient, a shift, a bit, a whole part.
-Exact quotients are left out: pointers have them."""
-TYPES = {**dict.fromkeys("ij", "i32"), **dict.fromkeys("lmxy", "i64"), **dict.fromkeys("st", "i16"),
-         "f": "float", "d": "double"}  # fmt: skip
-QUOTIENT = "0 as a whole part of {}"
 At = tuple[str, int, int]
 
 
@@ -93,6 +77,7 @@ class Comparison:
 
     ``offset`` is the byte of false, the next one that of true; ``asks_this`` says whether true
     means that ``how`` holds; ``targets`` are the blocks of true and false, where it decides them.
+    ``of`` is the byte of another comparison, which has to have come out both ways.
     """
 
     at: At
@@ -102,6 +87,7 @@ class Comparison:
     offset: int
     targets: tuple[str, str] | None
     function: str
+    of: int = -1
 
 
 @dataclass
@@ -133,7 +119,10 @@ class Marked:
     values: list[Narrowing] = field(default_factory=list)
 
 
-def marked(code: str, files: Mapping[str, str], first: int = 0, values: int = 0) -> Marked:
+def marked(
+    code: str, files: Mapping[str, str], first: int = 0, values: int = 0,
+    stated: Mapping[int, Ends] = MappingProxyType({}),
+) -> Marked:  # fmt: skip
     """LLVM's text with marks from byte ``first`` on.
 
     Parameters
@@ -144,20 +133,24 @@ def marked(code: str, files: Mapping[str, str], first: int = 0, values: int = 0)
         The program's own files.
     first, values : int
         The first free byte, and number of a value that is kept.
+    stated : mapping of int to pair of int
+        The ends of arguments by their place: what they decide is no question.
 
     Returns
     -------
     Marked
         Functions that nothing refers to are not among its ``functions``.
     """
-    return _Marker(code, files, first, values).marked()
+    return _Marker(code, files, first, values, stated).marked()
 
 
 class _Marker:
-    def __init__(self, code: str, files: Mapping[str, str], first: int, values: int) -> None:
+    def __init__(
+        self, code: str, files: Mapping[str, str], first: int, values: int,
+        stated: Mapping[int, Ends],
+    ) -> None:  # fmt: skip
         self.code, self.files, self.first_value = code, files, values
-        self.globals = {p: v for p, v in SET_ONCE.findall(code)
-                        if not re.search(rf"store .*, ptr {re.escape(p)},", code)}  # fmt: skip
+        self.globals, self.stated = globals_set_once(code), Stated(code, stated)
         self.made = Marked("", first)
         self.scopes, self.names = dict(SCOPE.findall(code)), dict(FILE.findall(code))
         self.where = {n: (int(x), int(y or 0), s) for n, x, y, s in LOCATION.findall(code)}
@@ -188,7 +181,8 @@ class _Marker:
     def _function(self, rows: list[str]) -> Iterator[str]:
         self.rows = rows
         self.defined = dict(r.strip().split(" = ", 1) for r in rows[1:] if " = " in r)
-        self.set_once = self.globals | _set_once(rows)
+        local = {p: v for p, v in set_once(rows).items() if CONSTANT.fullmatch(v)}
+        self.set_once = self.globals | local
         yield rows[0]
         block: list[str] = []
         label = "entry"
@@ -207,6 +201,7 @@ class _Marker:
         made.blocks[self.function, label] = block
         made.end += 1
         branch = next((m for row in rows if (m := BRANCH.match(row))), None)
+        self.constant, self.impossible = constant_loads(rows, self.defined), ""
         for row in rows:
             self._noted(block, row)
             if m := SWITCH.match(row):
@@ -216,7 +211,6 @@ class _Marker:
             yield from self._kept_value(row)
             yield row
             yield from self._chosen(row)
-            yield from self._vanishing(row)
             yield from self._idle(row)
             yield from self._truth(row, branch)
             if m := COMPARED.match(row):
@@ -226,7 +220,7 @@ class _Marker:
     def _noted(self, block: Block, row: str) -> None:
         if NOTHING.search(row):
             return
-        block.targets += TARGET.findall(row)
+        block.targets += [t for t in TARGET.findall(row) if t != self.impossible]
         block.acts |= bool(ACTS.match(row))
         block.chooses |= " = phi " in row
         in_main = self.function == "main"
@@ -249,16 +243,27 @@ class _Marker:
         if "null" in m["other"]:
             yield from self._with_null(m, at, targets)
             return
-        if ends_text(m, targets, self.rows):
+        if ends_text(m, targets, self.rows) or self._is_stated(m, *asked, targets):
             return
         how, value, constant = asked[0], m["one"], self._constant(m["other"])
         if other := self._constant(m["one"]):
             how, value, constant = MIRRORED[how], m["other"], other
         yield from self._kept(Comparison(at, how, constant, asked[1], self.made.end, targets,
                                          self.function), m["value"])  # fmt: skip
-        if how in ("lt", "gt") and constant and self._is_choice(at, constant, targets):
+        yield from self._margin(m, at)
+        if how in ("lt", "gt") and constant and self._is_choice(at, constant, targets or ()):
             sign = m["how"][:-2]
             yield from self._strictly(at, m["type"], value, constant, sign, (MIRRORED[how],))
+
+    def _is_stated(
+        self, m: re.Match[str], how: str, holds: bool, targets: tuple[str, str] | None
+    ) -> bool:
+        """Whether the stated ranges decide it; the way that is never taken is then no way."""
+        came = self.stated.decided(self.function, how, m["one"], m["other"],
+                                   signed=m["how"][0] != "u")  # fmt: skip
+        if came is not None and targets:
+            self.impossible = targets[came == holds]
+        return came is not None
 
     def _with_null(
         self, m: re.Match[str], at: At, targets: tuple[str, str] | None
@@ -286,19 +291,11 @@ class _Marker:
         m = LOADED.match(self.defined.get(operand, ""))
         return self.set_once.get(m[1], "") if m else ""
 
-    def _is_choice(self, at: At, constant: str, targets: tuple[str, str] | None) -> bool:
+    def _is_choice(self, at: At, constant: str, targets: Sequence[str]) -> bool:
         """Whether the constant is taken where a value is beyond it: equality then shows nothing."""
-        labels = "|".join(re.escape(x) for x in targets or ())
-        taken = re.compile(rf"phi .*\[ {re.escape(constant)}, %(?:{labels}) \]")
-        block = ""
-        for row in self.rows if targets else ():
-            m = LABEL.match(row)
-            block = m[1] if m else block
-            stored = block in (targets or ()) and STORED.match(row)
-            if (stored and stored["value"] == constant) or taken.search(row):
-                return True
         rows = self.files[at[0]].splitlines()
-        return bool(LESSER.search(rows[at[1] - 1][:MOST_ROW])) if at[1] <= len(rows) else False
+        text = rows[at[1] - 1] if at[1] <= len(rows) else ""
+        return is_taken(constant, targets, self.rows) or chooses(text)
 
     def _chosen(self, row: str) -> Iterator[str]:
         """The lesser or greater of two values by a function of the library."""
@@ -318,26 +315,32 @@ class _Marker:
                 for other in values.values():
                     yield from self._strictly(at, type_, value, other, sign, ("lt", "gt"))
 
-    def _vanishing(self, row: str) -> Iterator[str]:
-        """Whether a quotient was ever another one than 0: a comparison that no text shows."""
-        if m := VANISHES.match(row):
-            one = Idle(m["type"] or m["to"], m["value"], 0, QUOTIENT.format(m["by"] or 1))
-            yield from self._once_not(one, self._place(row))
-
     def _idle(self, row: str) -> Iterator[str]:
-        """Whether a summand, a factor, an index was ever another one than what changes nothing."""
-        for one in idle(row, self.rows, self.defined, self.set_once):
-            yield from self._once_not(one, self._place(row))
+        """Whether a summand, a factor, a quotient was ever another than what changes nothing."""
+        for one in idle(row, self.rows, self.defined, self.set_once, self.constant):
+            yield from self._nothing(one, self._place(row))
 
-    def _once_not(self, one: Idle, at: At | None) -> Iterator[str]:
+    def _nothing(self, one: Idle, at: At | None) -> Iterator[str]:
+        """Whether a value was ever another one than what changes nothing."""
+        if at is not None:
+            name = f"%{ARRAY}.{self.made.end}.nothing"
+            yield one.compared(f"  {name}")
+            yield from self._once_not(at, name, one.said)
+
+    def _once_not(self, at: At, name: str, said: str, of: int = -1) -> Iterator[str]:
         """A comparison that no text shows, of which only "never otherwise" is asked."""
-        if at is None:
-            return
-        name = f"%{ARRAY}.{self.made.end}.nothing"
-        yield one.compared(f"  {name}")
         yield f"  store i8 1, ptr {_byte(self.made.end + 1)}"
-        yield from self._kept(Comparison(at, "eq", one.said, True, self.made.end, None,
-                                         self.function), name)  # fmt: skip
+        yield from self._kept(Comparison(at, "eq", said, True, self.made.end, None,
+                                         self.function, of), name)  # fmt: skip
+
+    def _margin(self, m: re.Match[str], at: At) -> Iterator[str]:
+        """Whether the comparison ever came out otherwise than without its margin."""
+        without, said = without_margin(m, self.defined)
+        if without:
+            name, of = f"%{ARRAY}.{self.made.end}", self.made.end - 2
+            yield f"  {name}.without = {without}"
+            yield f"  {name}.same = icmp eq i1 {name}.without, {m['value']}"
+            yield from self._once_not(at, f"{name}.same", f"what it is {said}", of)
 
     def _strictly(
         self, at: At, type_: str, value: str, other: str, sign: str, hows: Sequence[str]
@@ -379,16 +382,6 @@ class _Marker:
         yield f"  {name} = zext i1 {value} to i64"
         yield f"  {name}.at = getelementptr i8, ptr {byte}, i64 {name}"
         yield f"  store i8 1, ptr {name}.at"
-
-
-def _set_once(rows: Sequence[str]) -> dict[str, str]:
-    """Places of a function's own that one constant is stored to, and that no call is given."""
-    stored = [(m["place"], m["value"]) for row in rows if (m := STORED.match(row))]
-    times = Counter(place for place, _ in stored)
-    passed = {p for row in rows if "call " in row and not LEFT_ALONE.search(row)
-              for p in re.findall(r"ptr [^,]*?(%[^\s,)]+)", row)}  # fmt: skip
-    return {p: v for p, v in stored if p.startswith("%") and times[p] == 1 and p not in passed
-            and CONSTANT.fullmatch(v)}  # fmt: skip
 
 
 def _targets(branch: re.Match[str] | None, value: str) -> tuple[str, str] | None:
