@@ -29,6 +29,7 @@ from rheostat.measurement.job_logs.pm100 import NODE, read_pm100
 from rheostat.measurement.job_logs.swf import read_swf
 from rheostat.measurement.monitoring.power_samples import (
     is_power_samples,
+    is_side_by_side,
     read_power_samples,
 )
 from rheostat.measurement.parquet import BROKEN, MAGIC, gather, scan
@@ -292,6 +293,8 @@ BUILT_IN = (
     Reader("justus", lambda h: is_justus(_names(h)), read_justus, "Justus et al.: layers, CSV"),
     Reader("hlogencnn", lambda h: is_hlogencnn(_names(h)), read_hlogencnn,
            "ICICLE HLOGenCNN: CNN fits with graphs, CSV"),
+    Reader("grafana", _begins(is_side_by_side), read_power_samples,
+           "a clock beside watts of several nodes or series, as Grafana exports them"),
     Reader("training", lambda h: False, read_training,
            "training runs in names of others, as rheostat dnn takes them: CSV, parquet, JSON rows"),
     Reader("runs", _table, read_runs, "CSV, parquet or JSON rows of measured runs, columns mapped"),

@@ -18,7 +18,12 @@ from rheostat.core.outcome import Array
 from rheostat.errors import DataError
 from rheostat.measurement.checks import ROW, as_jobs
 from rheostat.measurement.monitoring.integrate import gauge_energy
-from rheostat.measurement.monitoring.sample_lines import PowerSamples, looks_sampled, samples_in
+from rheostat.measurement.monitoring.sample_lines import (
+    PowerSamples,
+    looks_sampled,
+    looks_side_by_side,
+    samples_in,
+)
 
 GAPS = 5.0
 """Samples further apart than so many usual steps have nothing known between them."""
@@ -34,16 +39,22 @@ COLUMNS = (
 )
 
 
-def read_power_samples(path: str | Path, *, zone: str = "") -> JobTable:
+def read_power_samples(
+    path: str | Path, *, zone: str = "", columns: Mapping[str, str] | None = None
+) -> JobTable:
     """Read samples of power: energy is their integral over time, a row for each device.
 
     Parameters
     ----------
     path : path
         ``nvidia-smi --query-gpu=timestamp,index,power.draw --format=csv -l 1``, ``nvidia-smi dmon``
-        (``-s p``, with ``-o DT`` for its times), or a table of a clock and watts.
+        (``-s p``, with ``-o DT`` for its times), ``dcgmi dmon``, or a table of a clock and watts:
+        a column for each node or series, as Grafana exports it, too.
     zone : str
         Of its clock, where that has none: ``Europe/Paris``; else it is taken as UTC.
+
+    columns : mapping
+        The columns of watts, where headings do not say so: ``{"power_w": "node01+node02"}``.
 
     Returns
     -------
@@ -56,7 +67,7 @@ def read_power_samples(path: str | Path, *, zone: str = "") -> JobTable:
     DataError
         No device has two samples of power with their times.
     """
-    samples = samples_in(path, zone)
+    samples = samples_in(path, zone, _named(path, columns or {}))
     rows = [row for part in samples.frame.partition_by("device", maintain_order=True)
             if (row := _device(part))]  # fmt: skip
     if not rows:
@@ -65,6 +76,14 @@ def read_power_samples(path: str | Path, *, zone: str = "") -> JobTable:
     known = [c for c in frame.columns if frame[c].null_count() < frame.height]
     notes = (*samples.notes, *_notes(frame, samples))
     return as_jobs(frame.select(known).drop("step_s", "covered"), COLUMNS, notes)
+
+
+def _named(path: str | Path, columns: Mapping[str, str]) -> list[str]:
+    """Their columns of watts; an error about any other column."""
+    if other := [c for c in columns if c != "power_w"]:
+        said = f"samples have power_w alone, got --column {other[0]}=...: a row is no run"
+        raise DataError(str(path), [said])
+    return [c.strip() for c in columns.get("power_w", "").split("+") if c.strip()]
 
 
 def _device(part: pl.DataFrame) -> dict[str, object] | None:
@@ -130,3 +149,8 @@ def _uncovered(row: Mapping[str, Any]) -> str:
 def is_power_samples(start: bytes) -> bool:
     """Whether a file begins as samples of power do."""
     return looks_sampled(start.decode("utf-8", "replace").splitlines())
+
+
+def is_side_by_side(start: bytes) -> bool:
+    """Whether a file begins as a clock beside columns of nodes or series, as Grafana exports."""
+    return looks_side_by_side(start.decode("utf-8", "replace").splitlines())
