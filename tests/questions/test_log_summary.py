@@ -115,3 +115,18 @@ def test_notes_name_jobs_of_the_log_where_some_of_it_never_started() -> None:
     assert found.logged is not None
     named = [note["jobs"] for note in found.facts()["waits"]["notes"] if "jobs" in note]
     assert named == [[900]] * 2
+
+
+def test_devices_that_were_sampled_are_no_jobs(tmp_path):
+    """Two GPUs of 300 and 400 W for 100 s: 70 kJ together, and not a word of jobs or node-hours."""
+    file = tmp_path / "smi.csv"
+    file.write_text("timestamp, index, power.draw [W]\n" + "".join(
+        f"2026/03/02 08:{k // 60:02d}:{k % 60:02d}.000, {g}, {300 + 100 * g}.00 W\n"
+        for k in range(101) for g in (0, 1)))  # fmt: skip
+    answer = rh.summary(str(file))
+    said = render(answer.report())
+    assert "2 devices watched" in said
+    assert "All 2 together: 70000 J, 700 W" in said
+    assert "node-hours" not in said.lower()
+    assert "2 jobs" not in said
+    assert [d["energy_j"] for d in answer.to_dict()["devices"]] == pytest.approx([30_000, 40_000])

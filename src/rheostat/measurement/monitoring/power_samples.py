@@ -30,6 +30,7 @@ GAPS = 5.0
 LEAST_COVERED = 0.8
 DATED = 1e8
 """Seconds since 1970 from here on have a date; others count from midnight or a start."""
+TOGETHER = "all {} together: "
 COLUMNS = (
     Column("device", "", Moment.SUBMIT, "what was watched"),
     Column("gpu_model", "", Moment.SUBMIT, "its name"),
@@ -127,7 +128,7 @@ def _notes(rows: pl.DataFrame, samples: PowerSamples) -> Iterator[Note]:
         yield Note("; ".join(map(_taken, each.iter_rows(named=True))))
     if samples.parts_add and each.height == rows.height > 1:
         energy_j, power_w = float(rows["energy_j"].sum()), float(rows["power_w"].sum())
-        yield Note(f"all {rows.height} together: {energy_j:.6g} J, {power_w:.4g} W in the mean")
+        yield Note(f"{TOGETHER.format(rows.height)}{energy_j:.6g} J, {power_w:.4g} W in the mean")
     for row in rows.filter(pl.col("covered") < 1.0 - 1e-9).iter_rows(named=True):
         yield Note(_uncovered(row))
     if lost := samples.frame.filter(pl.col("watts").is_null()).height:
@@ -154,3 +155,19 @@ def is_power_samples(start: bytes) -> bool:
 def is_side_by_side(start: bytes) -> bool:
     """Whether a file begins as a clock beside columns of nodes or series, as Grafana exports."""
     return looks_side_by_side(start.decode("utf-8", "replace").splitlines())
+
+
+def is_sampled(jobs: JobTable) -> bool:
+    """Whether rows are devices that were watched, as this module makes them, and no jobs.
+
+    >>> from rheostat import table
+    >>> is_sampled(table({"runtime_s": [9.0]}))
+    False
+    """
+    return {"device", "samples", "runtime_s", "power_max_w"} <= set(jobs.columns)
+
+
+def together(jobs: JobTable) -> str:
+    """What is noted of all devices together; "" where they do not add up."""
+    begins = TOGETHER.format(len(jobs))
+    return next((n.message for n in jobs.notes if n.message.startswith(begins)), "")
