@@ -114,9 +114,7 @@ def _as_watts(path: str | Path, cells: Mapping[str, list[str]], drawn: Sequence[
     if units.is_not_null().any():
         return []
     if POWER.match(Path(path).name.lower()):
-        return [
-            Note("no unit in headings or cells: taken as W, as the name of the file says")
-        ]
+        return [Note("no unit in headings or cells: taken as W, as the name of the file says")]
     raise DataError(str(path), [UNSAID.format("+".join(drawn[:3]) if len(drawn) < 4 else "NODE")])
 
 

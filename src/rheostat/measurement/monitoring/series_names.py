@@ -23,10 +23,10 @@ def series_names(headings: Sequence[str]) -> list[str]:
     >>> series_names(["node01 (W)", "node02 (W)"]), series_names(["Rack 7 power (kW)"])
     (['node01', 'node02'], ['Rack 7 power'])
     """
-    found = [SERIES.fullmatch(h.strip()) for h in headings]
-    if not all(found):
+    matches = [SERIES.fullmatch(h.strip()) for h in headings]
+    if not all(matches):
         return [_bare(h) for h in headings]
-    labels = [{k.lower(): v for k, v in LABEL.findall(m[2])} for m in found if m]
+    labels = [{k.lower(): v for k, v in LABEL.findall(m[2])} for m in matches if m]
     every = dict.fromkeys(k for own in labels for k in own)
     apart = [k for k in every if len({own.get(k) for own in labels}) > 1]
     kept = apart or [k for k in every if k in HOSTS][:1] or list(every)[:1]
