@@ -137,11 +137,16 @@ TUNER = (
 SMI = "timestamp, index, power.draw [W]\n" + "".join(
     f"2025/03/01 00:00:0{s}.000, {i}, {100 + i % 9} W\n" for s in (0, 1) for i in range(N)
 )
+GRAFANA = (
+    ",".join(["Time", *(f"node{i}" for i in range(N))])
+    + "\n"
+    + "".join(f"2026-03-02 08:00:{k:02d}{',310 W' * N}\n" for k in range(9))
+)
 BATCH = (
     ("google-benchmark", GOOGLE), ("pytest-benchmark", PYTEST), ("jmh", JMH_REPORT),
     ("kernel-tuner", TUNER), ("hyperfine", HYPERFINE), ("pbs", PBS), ("pbs-json", QSTAT),
     ("lsf", BJOBS), ("grid-engine", QACCT), ("flux", FLUX), ("htcondor", CONDOR), ("oar", OAR),
-    ("power-samples", SMI),
+    ("power-samples", SMI), ("grafana", GRAFANA),
 )  # fmt: skip
 COUNTERS = (("pcm", PCM), ("perf", PERF), ("likwid", LIKWID), ("papi", PAPI))
 

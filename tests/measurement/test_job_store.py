@@ -25,8 +25,8 @@ from rheostat.measurement.job_logs.node_sharing import (
     shared_nodes,
 )
 from rheostat.measurement.read import guess_format, read
-from rheostat.measurement.slurm import read_sacct
 from rheostat.measurement.slurm.accounting import sacct_pieces
+from rheostat.measurement.slurm.sacct import read_sacct
 from rheostat.questions.site.ingest import ingest
 
 HEADER = "JobID|Cluster|State|Submit|Start|End|ElapsedRaw|NNodes|ConsumedEnergyRaw|NodeList\n"

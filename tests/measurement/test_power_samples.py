@@ -107,3 +107,86 @@ def test_a_clock_beside_watts_is_samples_and_a_table_of_runs_is_not(tmp_path):
     tiles = tmp_path / "tiles.csv"
     tiles.write_text("time_s,tile,power_w\n" + "".join(f"{10 * n},{n},300\n" for n in range(1, 9)))
     assert rh.read(tiles).frame.height == 8
+
+
+def wide(path, heads, cell, first="2026-03-02 08:00:00"):
+    """A column for each node: 300 W + 100 W a column for ten minutes, a row each 30 s."""
+    at = datetime.datetime.fromisoformat(first)
+    rows = [
+        ",".join([f"{at + datetime.timedelta(seconds=30 * k)}", *(cell(i) for i in range(2))])
+        for k in range(21)
+    ]
+    path.write_text("\n".join([heads, *rows]) + "\n")
+    return path
+
+
+LABELS = 'Time,"{instance=""n1:9100"", job=""ipmi""}","{instance=""n2:9100"", job=""ipmi""}"'
+
+
+@pytest.mark.parametrize(("heads", "cell"), [
+    ("Time,n1,n2", "{} W".format), (f"sep=,\n{LABELS}", "{}".format),
+    ("Time,n1,n2", lambda w: f"{w / 1000} kW"), ("Time,n1 (W),n2 (W)", "{}".format),
+])  # fmt: skip
+def test_a_panel_of_grafana_has_a_row_a_node(tmp_path, heads, cell):
+    """300 and 400 W for 600 s, whatever says that they are watts; together 700 W."""
+    file = wide(tmp_path / "power.csv", heads, lambda i: cell(300 + 100 * i))
+    nodes = rh.read(file)
+    assert nodes.frame["device"].to_list() == ["n1", "n2"]
+    assert nodes.frame["energy_j"].to_list() == pytest.approx([180_000, 240_000])
+    if "(W)" not in heads:
+        assert any("all 2 together: 420000 J, 700 W" in n.message for n in nodes.notes)
+
+
+def test_numbers_of_which_nothing_says_that_they_are_watts_are_refused(tmp_path):
+    file = wide(tmp_path / "load.csv", "Time,n1,n2", lambda i: f"{10 * i}")
+    with pytest.raises(rh.errors.DataError, match=r"samples of what\?.*--column power_w=n1\+n2"):
+        rh.read(file)
+    named = rh.read(file, options={"columns": {"power_w": "n2"}}).frame
+    assert named["energy_j"].to_list() == pytest.approx([6000])
+    with pytest.raises(rh.errors.DataError, match="mapped column n3 is missing"):
+        rh.read(file, options={"columns": {"power_w": "n3"}})
+
+
+def test_series_below_each_other_and_names_of_nodes_are_samples(tmp_path):
+    """A clock that begins anew with each series, and a column `node` of names, are no runs."""
+    clock = [f"2026-03-02T08:{k:02d}:00Z" for k in range(10)]
+    below = tmp_path / "below.csv"
+    below.write_text("Series;Time;Value\n" + "".join(
+        f"{n};{t};{w} W\n" for n, w in (("n1", 300), ("n2", 400)) for t in clock))  # fmt: skip
+    long = tmp_path / "long.csv"
+    long.write_text("timestamp,node,power_w\n" + "".join(
+        f"{t},{n},{w}\n" for t in clock for n, w in (("n1", 300), ("n2", 400))))  # fmt: skip
+    for file in (below, long):
+        frame = rh.read(file).frame
+        assert frame["device"].to_list() == ["n1", "n2"]
+        assert frame["energy_j"].to_list() == pytest.approx([162_000, 216_000])
+
+
+def test_turbostat_has_all_processors_once_and_no_time_of_day_is_a_run_time(tmp_path):
+    head = "Time_Of_Day_Seconds\tPackage\tCore\tCPU\tBusy%\tPkgWatt\tRAMWatt"
+    rows = []
+    for k in range(9):
+        at = 1772438400 + 5 * k
+        rows += [f"{at}\t-\t-\t-\t40\t180\t20", f"{at}\t0\t0\t0\t40\t180\t20"]
+        rows += [f"{at}\t0\t{c}\t{c}\t40" for c in (1, 2)]
+    file = tmp_path / "turbostat.tsv"
+    file.write_text("\n".join([head, *rows]) + "\n")
+    frame = rh.read(file).frame
+    assert frame["device"].to_list() == ["PkgWatt", "RAMWatt"]
+    assert frame["energy_j"].to_list() == pytest.approx([7200, 800])
+
+
+def test_dcgmi_and_a_clock_that_runs_from_zero(tmp_path):
+    dcgm = tmp_path / "dcgm.txt"
+    rows = [f"GPU {g}     {300 + 100 * g}.0     97" for _ in range(11) for g in (0, 1)]
+    dcgm.write_text("\n".join(["#Entity   POWER   GPUTL", "ID        W", *rows]) + "\n")
+    assert rh.read(dcgm).frame["energy_j"].to_list() == pytest.approx([3000, 4000])
+    gadget = tmp_path / "gadget.csv"
+    gadget.write_text("System Time,Elapsed Time (sec),Processor Power_0(Watt)\n" + "".join(
+        f"08:00:00:{k}00,{k / 10:.3f},20.0\n" for k in range(10)))  # fmt: skip
+    assert rh.read(gadget).frame["energy_j"].to_list() == pytest.approx([18])
+
+
+def test_cells_in_kilowatts_are_no_watts(tmp_path):
+    file = smi(tmp_path / "g.csv", HEADS, range(9), lambda _, k: "1.2 kW" if k else "1200 W", 1)
+    assert rh.read(file).frame["power_w"][0] == pytest.approx(1200)

@@ -8,8 +8,9 @@ import pytest
 
 from rheostat.errors import DataError
 from rheostat.measurement.read import guess_format, read
-from rheostat.measurement.slurm import read_sacct, read_sacct_json
 from rheostat.measurement.slurm import spelling as slurm
+from rheostat.measurement.slurm.sacct import read_sacct
+from rheostat.measurement.slurm.sacct_json import read_sacct_json
 
 FIELDS = "JobID|JobName|State|Submit|Start|End|Elapsed|NNodes|ConsumedEnergyRaw"
 

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from rheostat.errors import DataError
-from rheostat.measurement.slurm import read_sacct, read_sacct_json
 from rheostat.measurement.slurm import spelling as slurm
-from rheostat.measurement.slurm.sacct_json import unwrap
+from rheostat.measurement.slurm.sacct import read_sacct
+from rheostat.measurement.slurm.sacct_json import read_sacct_json, unwrap
 
 DAY = 24 * 60 * 60
 

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rheostat.errors import DataError
-from rheostat.measurement.slurm import read_sacct, read_sacct_json
+from rheostat.measurement.slurm.sacct import read_sacct
+from rheostat.measurement.slurm.sacct_json import read_sacct_json
 from rheostat.measurement.slurm.spelling import amount, gpus, seconds, tres
 
 HEADER = "JobID|JobName|State|Submit|Start|End|ElapsedRaw|TimelimitRaw|NNodes|ConsumedEnergyRaw\n"

@@ -27,7 +27,7 @@ def test_a_log_of_almost_nothing_is_answered():
     assert "How jobs ended is not recorded." in said
     assert "Not compared with a simulation: the log tells neither" in said
     assert "No: the log has no submission times and no applications or users." in said
-    assert "Record submission times and applications or users: sacct -o ALL has them." in said
+    assert "Record submission times and applications or users: the scheduler's own" in said
     timed = summary(rh.table({"job_id": [1, 2], "submit_s": [0.0, 1.0], "nodes": [1, 2]}))
     assert "No: the log has no applications or users." in text(timed)
 
@@ -115,3 +115,34 @@ def test_notes_name_jobs_of_the_log_where_some_of_it_never_started() -> None:
     assert found.logged is not None
     named = [note["jobs"] for note in found.facts()["waits"]["notes"] if "jobs" in note]
     assert named == [[900]] * 2
+
+
+def test_devices_that_were_sampled_are_no_jobs(tmp_path):
+    """Two GPUs of 300 and 400 W for 100 s: 70 kJ together, and not a word of jobs or node-hours."""
+    file = tmp_path / "smi.csv"
+    file.write_text("timestamp, index, power.draw [W]\n" + "".join(
+        f"2026/03/02 08:{k // 60:02d}:{k % 60:02d}.000, {g}, {300 + 100 * g}.00 W\n"
+        for k in range(101) for g in (0, 1)))  # fmt: skip
+    answer = rh.summary(str(file))
+    said = render(answer.report())
+    assert "2 devices watched" in said
+    assert "All 2 together: 70000 J, 700 W" in said
+    assert "node-hours" not in said.lower()
+    assert "2 jobs" not in said
+    assert [d["energy_j"] for d in answer.to_dict()["devices"]] == pytest.approx([30_000, 40_000])
+
+
+@pytest.mark.parametrize(("heading", "command"), [
+    ("EXEC_HOST", "memlimit of bjobs -o"), ("Resource_List.nodect", "PBS's accounting log"),
+    ("namespace", "kubectl get pods"), ("ReqTRES", "ReqMem of sacct"),
+])  # fmt: skip
+def test_what_to_record_is_said_in_the_words_of_the_site_s_scheduler(tmp_path, heading, command):
+    """No site without Slurm is sent to sacct."""
+    file = tmp_path / "log.csv"
+    rows = [
+        f"u{k % 3},wrf,{60 * k},{60 * k + 9},{60 * k + 99 + k},{1 + k % 4},x{k}" for k in range(40)
+    ]
+    file.write_text("\n".join([f"user,app,submit,start,end,nodes,{heading}", *rows]) + "\n")
+    said = " ".join(render(rh.summary(str(file)).report()).split())
+    assert command in said
+    assert ("sacct" in said) == ("sacct" in command)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -15,6 +15,7 @@ from rheostat.core.jobs import JobTable, Note
 from rheostat.core.storage.file_kinds import other_kind
 from rheostat.core.storage.files import ordinary_file
 from rheostat.core.storage.json_files import read_document
+from rheostat.core.vocabulary import VOCABULARY
 from rheostat.errors import DataError
 from rheostat.measurement.checks import ROW, as_jobs, note_rows
 from rheostat.measurement.slurm.sacct import TYPES
@@ -114,7 +115,8 @@ class BatchSystem:
             notes.append(Note(f"times read as {zone}{elsewhere}"))
         frame = pl.DataFrame(rows, schema={name: TYPES[name] for name in KEPT})
         unknown = [n for n in frame.columns if frame[n].null_count() == frame.height]
-        return as_jobs(frame.drop(unknown), (), notes)
+        named = replace(VOCABULARY["job_id"], meaning=f"of {self.name}")
+        return as_jobs(frame.drop(unknown), (named,), notes)
 
 
 def _finished(row: dict[str, Any]) -> dict[str, Any]:

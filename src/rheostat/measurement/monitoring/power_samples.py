@@ -18,13 +18,19 @@ from rheostat.core.outcome import Array
 from rheostat.errors import DataError
 from rheostat.measurement.checks import ROW, as_jobs
 from rheostat.measurement.monitoring.integrate import gauge_energy
-from rheostat.measurement.monitoring.sample_lines import PowerSamples, looks_sampled, samples_in
+from rheostat.measurement.monitoring.sample_lines import (
+    PowerSamples,
+    looks_sampled,
+    looks_side_by_side,
+    samples_in,
+)
 
 GAPS = 5.0
 """Samples further apart than so many usual steps have nothing known between them."""
 LEAST_COVERED = 0.8
 DATED = 1e8
 """Seconds since 1970 from here on have a date; others count from midnight or a start."""
+TOGETHER = "all {} together: "
 COLUMNS = (
     Column("device", "", Moment.SUBMIT, "what was watched"),
     Column("gpu_model", "", Moment.SUBMIT, "its name"),
@@ -34,16 +40,22 @@ COLUMNS = (
 )
 
 
-def read_power_samples(path: str | Path, *, zone: str = "") -> JobTable:
+def read_power_samples(
+    path: str | Path, *, zone: str = "", columns: Mapping[str, str] | None = None
+) -> JobTable:
     """Read samples of power: energy is their integral over time, a row for each device.
 
     Parameters
     ----------
     path : path
         ``nvidia-smi --query-gpu=timestamp,index,power.draw --format=csv -l 1``, ``nvidia-smi dmon``
-        (``-s p``, with ``-o DT`` for its times), or a table of a clock and watts.
+        (``-s p``, with ``-o DT`` for its times), ``dcgmi dmon``, or a table of a clock and watts:
+        a column for each node or series, as Grafana exports it, too.
     zone : str
         Of its clock, where that has none: ``Europe/Paris``; else it is taken as UTC.
+
+    columns : mapping
+        The columns of watts, where headings do not say so: ``{"power_w": "node01+node02"}``.
 
     Returns
     -------
@@ -56,7 +68,7 @@ def read_power_samples(path: str | Path, *, zone: str = "") -> JobTable:
     DataError
         No device has two samples of power with their times.
     """
-    samples = samples_in(path, zone)
+    samples = samples_in(path, zone, _named(path, columns or {}))
     rows = [row for part in samples.frame.partition_by("device", maintain_order=True)
             if (row := _device(part))]  # fmt: skip
     if not rows:
@@ -65,6 +77,14 @@ def read_power_samples(path: str | Path, *, zone: str = "") -> JobTable:
     known = [c for c in frame.columns if frame[c].null_count() < frame.height]
     notes = (*samples.notes, *_notes(frame, samples))
     return as_jobs(frame.select(known).drop("step_s", "covered"), COLUMNS, notes)
+
+
+def _named(path: str | Path, columns: Mapping[str, str]) -> list[str]:
+    """Their columns of watts; an error about any other column."""
+    if other := [c for c in columns if c != "power_w"]:
+        said = f"samples have power_w alone, got --column {other[0]}=...: a row is no run"
+        raise DataError(str(path), [said])
+    return [c.strip() for c in columns.get("power_w", "").split("+") if c.strip()]
 
 
 def _device(part: pl.DataFrame) -> dict[str, object] | None:
@@ -108,7 +128,7 @@ def _notes(rows: pl.DataFrame, samples: PowerSamples) -> Iterator[Note]:
         yield Note("; ".join(map(_taken, each.iter_rows(named=True))))
     if samples.parts_add and each.height == rows.height > 1:
         energy_j, power_w = float(rows["energy_j"].sum()), float(rows["power_w"].sum())
-        yield Note(f"all {rows.height} together: {energy_j:.6g} J, {power_w:.4g} W in the mean")
+        yield Note(f"{TOGETHER.format(rows.height)}{energy_j:.6g} J, {power_w:.4g} W in the mean")
     for row in rows.filter(pl.col("covered") < 1.0 - 1e-9).iter_rows(named=True):
         yield Note(_uncovered(row))
     if lost := samples.frame.filter(pl.col("watts").is_null()).height:
@@ -130,3 +150,24 @@ def _uncovered(row: Mapping[str, Any]) -> str:
 def is_power_samples(start: bytes) -> bool:
     """Whether a file begins as samples of power do."""
     return looks_sampled(start.decode("utf-8", "replace").splitlines())
+
+
+def is_side_by_side(start: bytes) -> bool:
+    """Whether a file begins as a clock beside columns of nodes or series, as Grafana exports."""
+    return looks_side_by_side(start.decode("utf-8", "replace").splitlines())
+
+
+def is_sampled(jobs: JobTable) -> bool:
+    """Whether rows are devices that were watched, as this module makes them, and no jobs.
+
+    >>> from rheostat import table
+    >>> is_sampled(table({"runtime_s": [9.0]}))
+    False
+    """
+    return {"device", "samples", "runtime_s", "power_max_w"} <= set(jobs.columns)
+
+
+def together(jobs: JobTable) -> str:
+    """What is noted of all devices together; "" where they do not add up."""
+    begins = TOGETHER.format(len(jobs))
+    return next((n.message for n in jobs.notes if n.message.startswith(begins)), "")

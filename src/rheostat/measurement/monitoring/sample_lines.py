@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,24 +12,38 @@ import polars as pl
 
 from rheostat.core.jobs import Note
 from rheostat.errors import DataError
-from rheostat.measurement.dates import since_1970
+from rheostat.measurement.dates import instants_of, since_1970
 from rheostat.measurement.lines import whole
+from rheostat.measurement.monitoring.sample_cells import (
+    ALL,
+    STAMPED,
+    cells_of,
+    delimiter_of,
+    is_monitor,
+)
+from rheostat.measurement.monitoring.series_names import GPUS, HOSTS, SERIES, series_names
 from rheostat.measurement.runs.guess import guess_name
-from rheostat.measurement.runs.header_units import split_unit
+from rheostat.measurement.runs.header_units import PREFIXES, split_unit
 from rheostat.measurement.slurm.sacct_clock import time_zone
 
 CLOCK = re.compile(r"(time[ _]?stamp|date[ _]?time|time|date|ts|epoch|unix[ _]?time)([ _\[(].*)?")
+ELAPSED = re.compile(r"(elapsed([ _]time)?)([ _\[(].*)?")
+"""A clock that runs from 0, where a table has no other."""
 POWER = re.compile(r".*(power|watt|pwr|leistung|puissance|potencia)")
 NO_DRAW = re.compile(r".*(limit|cap\b|max|min|util|percent|%|state|factor|management|default)")
-DEVICE = ("index", "gpu", "gpu_id", "gpu_index", "uuid", "gpu_uuid", "pci.bus_id", "device",
-          "socket", "package", "domain", "sensor")  # fmt: skip
-HOST = ("host", "hostname", "node", "nodename")
+VALUE = re.compile(r"values?|reading|last|mean|wert|valeur|valor")
+DEVICE = (*GPUS, "uuid", "gpu_uuid", "gpu_index", "pci.bus_id", "device", "entity", "socket",
+          "package", "domain", "sensor", "series", "legend", "metric")  # fmt: skip
+MODEL = ("name", "gpu_model", "modelname")
 DRAWN = ("power.draw", "power.draw.average", "power.draw.instant")
 RUNS = {"runtime_s", "energy_j", "nodes", "app", "job_id", "start_s", "end_s", "submit_s", "state",
         "batch_size", "threads", "cores", "tasks"}  # fmt: skip
 """What a table of runs has, and samples have not."""
-STAMPED = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{3},.*?[\d.]+ W(,|$)")
-NUMBER = r"^\s*(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*(?:m?W|kW|Watts?|%|MHz)?\s*$"
+NUMBER = r"^\s*(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*(?:([mkM]?)(W|[Ww]atts?)|%|MHz)?\s*$"
+UNSAID = (
+    "samples of what? Neither headings nor cells say a unit: where they are watts give the file a "
+    "name with power, or --column power_w={}"
+)
 LEAST, REGULAR = 5, 0.9
 """Samples of which a clock is told, and the share of steps that is like the usual one."""
 EVERY_S = 1.0
@@ -46,16 +59,22 @@ class PowerSamples:
     parts_add: bool = False
 
 
-def samples_in(path: str | Path, zone: str = "") -> PowerSamples:
-    """The samples of a file."""
-    cells = _cells(whole(Path(path)).decode("utf-8", "replace").splitlines())
-    clock, drawn = _clock(cells), _drawn(cells)
+def samples_in(path: str | Path, zone: str = "", named: Sequence[str] = ()) -> PowerSamples:
+    """The samples of a file; ``named`` are its columns of watts, where somebody said so."""
+    cells = cells_of(whole(Path(path)).decode("utf-8", "replace").splitlines())
+    clock, drawn, notes = _clock(cells), list(named) or _drawn(cells), list[Note]()
+    if lost := [c for c in named if c not in cells]:
+        raise DataError(str(path), [f"mapped column {c} is missing" for c in lost])
+    if not drawn and (drawn := _numeric(cells, clock)):
+        notes += _as_watts(path, cells, drawn)
     if not drawn:
         raise DataError(str(path), [f"expected a column of watts, got {', '.join(cells)}"])
-    notes = [] if clock else [Note(f"samples without a clock: taken {EVERY_S:g} s apart, as dmon "
-                                   "writes by default; with its times: -o DT")]  # fmt: skip
-    device, model = _devices(cells), _words(cells, "name") or _words(cells, "gpu_model")
-    t = _seconds(cells, clock, zone) if clock else _counted(device)
+    if not clock:
+        notes.append(Note(f"samples without a clock: taken {EVERY_S:g} s apart, as dmon "
+                          "writes by default; with its times: -o DT"))  # fmt: skip
+    device, model = _devices(cells), next(filter(None, (_words(cells, m) for m in MODEL)), [])
+    t, dated = _seconds(cells, clock, zone) if clock else (_counted(device), [])
+    notes += dated
     smi = _is_gpu(cells)
     if smi and set(device) == {ALONE} and (at_once := _at_once(t)):
         device, count = at_once, len(set(at_once))
@@ -64,16 +83,39 @@ def samples_in(path: str | Path, zone: str = "") -> PowerSamples:
     chosen = [next((c for d in DRAWN for c in drawn if _bare(c) == d), drawn[0])] if smi else drawn
     if len(chosen) < len(drawn):
         notes.append(Note(f"power is {chosen[0]}; not used: {', '.join(set(drawn) - {*chosen})}"))
+    alike = len(chosen) > 1 and (all(map(SERIES.fullmatch, chosen)) or not _drawn(cells))
     parts = [
         pl.DataFrame({
-            "device": device if len(chosen) == 1 else [f"{d} {c}".strip() for d in device],
+            "device": device if len(chosen) == 1 else _beside(device, name),
             "model": model or [None] * len(t), "gpu": [smi] * len(t), "t": t,
             "watts": _numbers(cells[c]) * _scale(c), "busy": _share(cells),
             "hz": _first(cells, r"clocks\.(current\.)?sm|pclk", 1e6),
         }, schema_overrides={"model": pl.String})
-        for c in chosen
+        for c, name in zip(chosen, series_names(chosen), strict=True)
     ]  # fmt: skip
-    return PowerSamples(pl.concat(parts), tuple(notes), smi)
+    return PowerSamples(pl.concat(parts), tuple(notes), smi or alike)
+
+
+def _beside(device: Sequence[str], name: str) -> list[str]:
+    """Names of series of one column beside others; what all devices share says nothing."""
+    return [name] * len(device) if set(device) <= {"all", ALL} else [f"{d} {name}" for d in device]
+
+
+def _numeric(cells: Mapping[str, list[str]], clock: Sequence[str]) -> list[str]:
+    """Columns of numbers whose headings say no quantity: nodes side by side, or one of values."""
+    numbers = [c for c in cells if c not in clock and _bare(c) not in (*DEVICE, *HOSTS, *MODEL)
+               and _numbers(cells[c]).is_not_null().any()]  # fmt: skip
+    return [c for c in numbers if VALUE.fullmatch(_bare(c))] or numbers
+
+
+def _as_watts(path: str | Path, cells: Mapping[str, list[str]], drawn: Sequence[str]) -> list[Note]:
+    """That numbers are watts by their cells or by the file's name; an error where nothing says."""
+    units = pl.Series([cell for c in drawn for cell in cells[c]]).str.extract(NUMBER, 3)
+    if units.is_not_null().any():
+        return []
+    if POWER.match(Path(path).name.lower()):
+        return [Note("no unit in headings or cells: taken as W, as the name of the file says")]
+    raise DataError(str(path), [UNSAID.format("+".join(drawn[:3]) if len(drawn) < 4 else "NODE")])
 
 
 def looks_sampled(lines: Sequence[str]) -> bool:
@@ -85,64 +127,55 @@ def looks_sampled(lines: Sequence[str]) -> bool:
     False
     """
     text = [x for x in lines if x.strip()]
-    if not text or _dmon(text[0]) or STAMPED.match(text[0]):
+    if not text or is_monitor(text[0]) or STAMPED.match(text[0]):
         return bool(text)
-    delimiter = max(",;\t|", key=text[0].count)
-    heads = [h.strip().strip('"').lower() for h in text[0].split(delimiter)]
+    heads = [h.strip().strip('"').lower() for h in text[0].split(delimiter_of(text[0]))]
     if "timestamp" in heads and any(h.startswith("power.draw") for h in heads):
         return True
-    others = [h for h in heads if not CLOCK.fullmatch(h)]
-    if len(others) == len(heads) or {guess_name(h) for h in others} & RUNS or len(text) <= LEAST:
-        return False
-    cells = _cells(text[:-1])  # the last line may be cut
-    return bool(cells and _drawn(cells)) and _regular(cells)
+    cells = _begun(text)
+    return bool(_drawn(cells)) and not _runs(cells) and _regular(cells)
+
+
+def looks_side_by_side(lines: Sequence[str]) -> bool:
+    """Whether a regular clock stands beside numbers whose headings are names alone, as of nodes.
+
+    >>> moments = [f"2026-03-02 08:{k:02d}:00,30{k},41{k}" for k in range(9)]
+    >>> looks_side_by_side(["Time,node01,node02", *moments])
+    True
+    """
+    cells = _begun([x for x in lines if x.strip()])
+    numbers = _numeric(cells, _clock(cells)) if cells else []
+    plain = not any(guess_name(c) or split_unit(c)[2] for c in numbers)
+    return bool(numbers) and plain and not _runs(cells) and _regular(cells)
+
+
+def _begun(text: Sequence[str]) -> dict[str, list[str]]:
+    """Columns of the first lines where one is a clock and they are many; else nothing."""
+    cells = cells_of(text[:-1]) if len(text) > LEAST else {}  # the last line may be cut
+    return cells if _clock(cells) and len(next(iter(cells.values()))) >= LEAST else {}
+
+
+def _runs(cells: Mapping[str, list[str]]) -> bool:
+    """Whether some column is one of runs; the name of a node is none."""
+    clock = _clock(cells)
+    named = {c for c in cells if _bare(c) in (*HOSTS, *DEVICE, *MODEL) and c not in clock
+             and pl.Series(cells[c]).str.contains("[A-Za-z]").all()}  # fmt: skip
+    ours = {guess_name(c) for c in cells if c not in {*clock, *named, "CPU", "Core"}}
+    return bool(ours & RUNS)
 
 
 def _regular(cells: Mapping[str, list[str]]) -> bool:
     """Whether the clock goes on by like steps, and is a date, seconds since 1970, or from 0."""
-    t = _seconds(cells, _clock(cells), "")
+    t, _ = _seconds(cells, _clock(cells), "")
     if t.null_count() or (0 < t[0] < 1e8):
         return False
     frame = pl.DataFrame({"device": _devices(cells), "t": t})
-    steps = [np.diff(np.unique(part["t"])) for part in frame.partition_by("device")]
-    every = np.concatenate(steps) if steps else np.empty(0)
-    if len(every) < LEAST - 1 or (np.diff(t.to_numpy()) < 0).any():
+    parts = [part["t"].to_numpy() for part in frame.partition_by("device")]
+    every = np.concatenate([np.diff(np.unique(t)) for t in parts] or [np.empty(0)])
+    if len(every) < LEAST - 1 or any((np.diff(t) < 0).any() for t in parts):
         return False
     usual = np.median(every)
     return bool(np.mean((every > usual / 2) & (every < 2 * usual)) >= REGULAR)
-
-
-def _dmon(line: str) -> bool:
-    return line.lstrip().startswith("#") and bool(re.search(r"\bpwr\b", line))
-
-
-def _cells(lines: Sequence[str]) -> dict[str, list[str]]:
-    """Columns of cells by their heading; rows of another length are cut lines and left out."""
-    text = [x.strip() for x in lines if x.strip()]
-    if _dmon(text[0]):
-        comma = "," in text[0]
-        heads = _split(text[0].lstrip("# "), "," if comma else None)
-        rows = [_split(x, "," if comma else None) for x in text if not x.startswith("#")]
-    elif STAMPED.match(text[0]):
-        rows = [_split(x, ",") for x in text]
-        heads = [_heading(cell, i) for i, cell in enumerate(rows[0])]
-    else:
-        parted = csv.reader(text, delimiter=max(",;\t|", key=text[0].count), skipinitialspace=True)
-        heads, *rows = [[cell.strip() for cell in row] for row in parted]
-    whole_rows = [row for row in rows if len(row) == len(heads) and row != heads]
-    return {head: [row[i] for row in whole_rows] for i, head in enumerate(heads)}
-
-
-def _split(line: str, by: str | None) -> list[str]:
-    return [cell.strip() for cell in line.split(by)]
-
-
-def _heading(cell: str, place: int) -> str:
-    """The heading of a cell that tells what it is, of nvidia-smi without headings."""
-    if re.fullmatch(r"[\d.]+ W", cell):
-        return "power.draw [W]" if place else "timestamp"
-    named = "name" if re.match(r"[A-Z]\w+ ", cell) else f"column_{place}"
-    return "timestamp" if place == 0 else "index" if re.fullmatch(r"\d{1,2}", cell) else named
 
 
 def _bare(head: str) -> str:
@@ -152,6 +185,7 @@ def _bare(head: str) -> str:
 def _clock(cells: Mapping[str, list[str]]) -> list[str]:
     """Columns of date and time, or the one of both."""
     named = [c for c in cells if CLOCK.fullmatch(c.lower())]
+    named = named or [c for c in cells if ELAPSED.fullmatch(c.lower())]
     both = [c for c in named if _bare(c) in ("date", "time")]
     return sorted(both, key=_bare) if len(both) == 2 else named[:1]
 
@@ -164,41 +198,51 @@ def _drawn(cells: Mapping[str, list[str]]) -> list[str]:
 
 
 def _is_gpu(cells: Mapping[str, list[str]]) -> bool:
-    return any(_bare(c).startswith("power.draw") or _bare(c) == "pwr" for c in cells)
+    alone = ("pwr", "dcgm_fi_dev_power_usage")
+    bare = [_bare(c) for c in cells]
+    return any(b.startswith("power.draw") or b in alone for b in bare) or "entity" in bare
 
 
 def _devices(cells: Mapping[str, list[str]]) -> list[str]:
     named = {_bare(c): c for c in cells}
     count = len(next(iter(cells.values())))
     device = next((named[d] for d in DEVICE if d in named), "")
-    host = next((named[h] for h in HOST if h in named), "")
-    ahead = "GPU " if device and _bare(device) in ("index", "gpu", "gpu_id", "gpu_index") else ""
-    alone = ALONE if _is_gpu(cells) else "all"
-    own = [f"{ahead}{d}" for d in cells[device]] if device else [alone] * count
-    return [f"{h} {d}" for h, d in zip(cells[host], own, strict=True)] if host else own
+    host = next((named[h] for h in HOSTS if h in named), "")
+    ahead = "GPU " if device and _bare(device) in (*GPUS, "gpu_index") else ""
+    alone = ALONE if _is_gpu(cells) else "" if host else "all"
+    own = [alone] * count
+    if device:
+        own = [f"{ahead}{d}".replace("_", " ") if ahead else d for d in cells[device]]
+        own = [d.replace("GPU_", "GPU ") for d in own] if _bare(device) == "entity" else own
+    return [f"{h} {d}".strip() for h, d in zip(cells[host], own, strict=True)] if host else own
 
 
 def _words(cells: Mapping[str, list[str]], name: str) -> list[str]:
     return next((cells[c] for c in cells if _bare(c) == name), [])
 
 
-def _seconds(cells: Mapping[str, list[str]], clock: Sequence[str], zone: str) -> pl.Series:
+def _seconds(
+    cells: Mapping[str, list[str]], clock: Sequence[str], zone: str
+) -> tuple[pl.Series, list[Note]]:
     """Seconds since 1970, or since the first where the clock counts so; midnight is passed."""
     text = pl.Series([" ".join(parts) for parts in zip(*(cells[c] for c in clock), strict=True)])
     numbers = text.cast(pl.Float64, strict=False)
     if len(clock) == 1 and numbers.is_not_null().any():
         factor = split_unit(clock[0], timed=True)[3] if since_1970(numbers)[0] == 1.0 else 1.0
-        return numbers * since_1970(numbers)[0] * factor
-    text = text.str.replace_all("/", "-").str.replace(r"^(\d{4})(\d\d)(\d\d) ", "$1-$2-$3 ")
+        return numbers * since_1970(numbers)[0] * factor, []
+    text = text.str.replace(r"^(\d{4})/(\d\d)/", "$1-$2-").str.replace(
+        r"^(\d{4})(\d\d)(\d\d) ", "$1-$2-$3 ")  # fmt: skip
     daily = text.str.contains(r"^\d\d:\d\d").all()
     text = "1970-01-01 " + text if daily else text
-    at = text.str.to_datetime(strict=False, time_unit="us")
-    if zone and not daily:
+    made, said = instants_of({"t": text})
+    at = made.get("t", text)
+    at = at.str.to_datetime(strict=False, time_unit="us") if at.dtype == pl.String else at
+    if zone and not daily and getattr(at.dtype, "time_zone", None) is None:
         time_zone(zone)
         at = at.dt.replace_time_zone(zone, ambiguous="earliest", non_existent="null")
     seconds = at.dt.epoch("us") / 1e6
     passed = (seconds.diff() < -43_200.0).fill_null(value=False).cum_sum()
-    return seconds + 86_400.0 * passed if daily else seconds
+    return (seconds + 86_400.0 * passed if daily else seconds), [Note(words) for words in said]
 
 
 def _at_once(t: pl.Series) -> list[str]:
@@ -224,7 +268,10 @@ def _counted(device: Iterable[str]) -> pl.Series:
 
 
 def _numbers(cells: Sequence[str]) -> pl.Series:
-    return pl.Series(cells, dtype=pl.String).str.extract(NUMBER).cast(pl.Float64, strict=False)
+    """Numbers of cells, in watts where a cell says kW or mW."""
+    parts = pl.Series(cells, dtype=pl.String).str.extract_groups(NUMBER).struct.unnest()
+    values, prefix = parts.to_series(0).cast(pl.Float64, strict=False), parts.to_series(1)
+    return values * prefix.fill_null("").replace_strict(PREFIXES, return_dtype=pl.Float64)
 
 
 def _scale(head: str) -> float:

@@ -146,8 +146,9 @@ TASK = r"^\d+(_(\d+|\[.*\]?)|\.[a-z]+)$"
 """A task of a job array or a step: its column holds identifiers, however few of them are such."""
 
 
-LABEL = re.compile(r"(.*[ _.-])?(version|release|revision|commit|sha)", re.IGNORECASE)
-"""Columns of names that may look like numbers: 2023.10 is no 2023.1."""
+LABEL = re.compile(r"(.*[ _.-])?(version|release|revision|commit|sha|script([_ ]?hash)?"
+                   r"|checksum|md5|digest)", re.IGNORECASE)  # fmt: skip
+"""Columns of names that may look like numbers: 2023.10 is no 2023.1, the checksum 12e4 none."""
 
 
 def typed_frame(

@@ -76,7 +76,6 @@ TIMED = (
                                 re.IGNORECASE)),
 )  # fmt: skip
 """Names that need a unit of time behind them: ``total(s)``, ``limit_h``, ``requested_hours``."""
-FREQUENCY = re.compile("freq|clock")
 NET = re.compile(
     r"(^|_)(net|dynamic|(above|over|minus|less|without|no|excl(uding)?)_idle|"
     r"idle_(subtracted|removed|corrected|free))(_|$)"
@@ -131,8 +130,8 @@ def guess_name(source: str) -> str | None:
     """
     if source in NAMED:
         return source
-    if "%" in source and FREQUENCY.search(source.lower()):
-        return None  # of the highest one, which nothing says
+    if "%" in source:
+        return None  # a share of something that nothing says
     stem, suffix, _, _ = split_unit(source)
     for ours, alone in TIMED if suffix == "_s" else ():
         if alone.fullmatch(stem):

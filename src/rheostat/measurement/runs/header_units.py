@@ -12,7 +12,15 @@ from rheostat.core.units import BINARY
 from rheostat.measurement.runs.languages import UNITS_S
 
 PREFIXES = {"u": 1e-6, "µ": 1e-6, "m": 1e-3, "": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
-PREFIX_WORDS = {"micro": 1e-6, "milli": 1e-3, "": 1.0, "kilo": 1e3, "mega": 1e6, "giga": 1e9}
+PREFIX_WORDS = {
+    "nano": 1e-9,
+    "micro": 1e-6,
+    "milli": 1e-3,
+    "": 1.0,
+    "kilo": 1e3,
+    "mega": 1e6,
+    "giga": 1e9,
+}
 SHORT = {"W": ("W", 1.0), "J": ("J", 1.0), "Wh": ("J", 3600.0), "Hz": ("Hz", 1.0)}
 LONG = {"watt": ("W", 1.0), "joule": ("J", 1.0), "watthour": ("J", 3600.0), "hertz": ("Hz", 1.0),
         "byte": ("B", 1.0), "second": ("s", 1.0)}  # fmt: skip
@@ -33,6 +41,7 @@ def _cased() -> dict[str, tuple[str, float]]:
     made |= {n: ("s", f) for n, f in TIMES_S.items()}
     words = {p + u: (base, f * x) for u, (base, f) in LONG.items() for p, x in PREFIX_WORDS.items()}
     made |= {w + end: unit for w, unit in words.items() for end in ("", "s")}
+    made |= {f"{p}second": ("s", x) for p, x in (("n", 1e-9), ("u", 1e-6), ("m", 1e-3))}
     return {n: unit for n, unit in made.items() if n not in {"mHz", "uHz", *IN_BRACKETS}}
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -20,14 +21,16 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from rheostat.core.jobs import Column, JobTable, Moment, Note
-from rheostat.core.vocabulary import table
+from rheostat.core.vocabulary import VOCABULARY, table
 from rheostat.errors import DataError
 from rheostat.measurement.checks import ROW, as_jobs, note_rows
 from rheostat.measurement.job_logs.node_sharing import SHARED, shared_nodes
 from rheostat.measurement.lines import Records
+from rheostat.measurement.runs.mapping import ColumnSource
 from rheostat.measurement.slurm import spelling as slurm
 from rheostat.measurement.slurm.components import one_job_each
 from rheostat.measurement.slurm.latest_runs import REQUEUED, latest_runs
+from rheostat.measurement.slurm.own_columns import OWN, own_fields, with_own
 from rheostat.measurement.slurm.sacct_clock import (
     CLOCK,
     DERIVED,
@@ -64,6 +67,7 @@ FIRST_NODE = (
     "energy_j: only the batch step of a job on several nodes has joules, those of its first node: "
     "not known"
 )
+NUMBER = replace(VOCABULARY["job_id"], meaning="of sacct")
 CLUSTER = Column("cluster", "", Moment.SUBMIT, "cluster of the job")
 NODE_LIST = Column(
     "node_list", "", Moment.START, "names of the nodes received, as Slurm folds them"
@@ -104,6 +108,7 @@ def read_sacct(
     zone: str = "UTC",
     rejoin: str | Sequence[str] = "JobName",
     encoding: str = "utf-8",
+    columns: Mapping[str, Any] | None = None,
 ) -> JobTable:
     """Read what ``sacct --parsable2 --format=...`` printed; the first line names the fields.
 
@@ -122,6 +127,9 @@ def read_sacct(
         Fields whose values may hold the delimiter; a line is mended where one way alone fits.
     encoding : str
         Of the file.
+    columns : mapping
+        Ours to fields of the first line, as ``{"script": "WorkDir"}``; what is no field of sacct
+        is a column under its own name without it.
 
     Returns
     -------
@@ -133,7 +141,8 @@ def read_sacct(
     DataError
         The file is cut, damaged, of another format, or lacks columns; all named at once.
     """
-    jobs = read_piece(path, delimiter=delimiter, zone=zone, rejoin=rejoin, encoding=encoding)
+    jobs = read_piece(path, delimiter=delimiter, zone=zone, rejoin=rejoin, encoding=encoding,
+                      columns=columns or {})  # fmt: skip
     if not len(jobs):
         said = (f"{n.count} x {n.message}" for n in jobs.notes if n.dropped)
         raise DataError(str(path), ["has a header but no job line", *said])
@@ -147,14 +156,19 @@ def read_piece(
     zone: str = "UTC",
     rejoin: str | Sequence[str] = (),
     encoding: str = "utf-8",
+    columns: Mapping[str, Any] | None = None,
 ) -> JobTable:
-    """As `read_sacct`, of a part of an export: without what only all of its jobs can tell."""
+    """As `read_sacct`, of a part of an export: without what only all of its jobs can tell.
+
+    Columns of a site's own are read where ``columns`` are given, be they none.
+    """
     records = Records(path, encoding=encoding, header=1)
     lines = iter(records)
     first = next((text for _, text in lines), "")
     delimiter = delimiter or delimiter_of(first)
     header = first.split(delimiter)
     check_header(path, header, delimiter)
+    own = {} if columns is None else own_fields(header, columns)
     stand = time_zone(zone)
     names = (rejoin,) if isinstance(rejoin, str) else tuple(rejoin)
     try:
@@ -175,7 +189,8 @@ def read_piece(
         notes.append(Note(f"steps without their job line: {', '.join(orphans[:10])}"))
     runs, said = dated(runs)
     notes += said if "Submit" in header else [*said, Note(NO_SUBMIT)]
-    rows = [_job(run, stand) for run in runs]
+    fields = {f for source in own.values() for f in source.columns}
+    rows = [_job(run, stand) | {OWN: {f: run.cells[f] for f in fields}} for run in runs]
     untimed = not times_runs(header)
     notes += [Note(DERIVED + OFF * (zone == "UTC"))] if untimed else []
     if doubtful := [row[ROW] for row in rows if row.pop(DOUBT)]:
@@ -183,7 +198,7 @@ def read_piece(
     if zone == "UTC":
         rows, back = put_back(rows)
         notes += [note_rows(PUT_BACK, back)] if back else []
-    return sacct_table(rows, [*notes, *_rounded(runs), *_first_node(runs)])
+    return sacct_table(rows, [*notes, *_rounded(runs), *_first_node(runs)], own)
 
 
 def _rounded(runs: Sequence[JobRun]) -> list[Note]:
@@ -205,7 +220,9 @@ def _rounding(run: JobRun) -> float:
     return max((s for s in shares if s < math.inf), default=0.0) or max(shares)
 
 
-def sacct_table(rows: list[dict[str, Any]], notes: list[Note]) -> JobTable:
+def sacct_table(
+    rows: list[dict[str, Any]], notes: list[Note], own: Mapping[str, ColumnSource] | None = None
+) -> JobTable:
     """The table from one mapping per job; shared with the JSON reader."""
     rows, twice = latest_runs(_with_trial(rows))
     rows, joined = one_job_each(rows)
@@ -215,8 +232,9 @@ def sacct_table(rows: list[dict[str, Any]], notes: list[Note]) -> JobTable:
         frame = pl.DataFrame(rows, schema=types)
     except (pl.exceptions.PolarsError, TypeError, OverflowError) as error:
         raise DataError("sacct", [f"a value is of another type than its field: {error}"]) from error
-    columns = [CLUSTER, NODE_LIST, RAW, REQUEUED, ARM, ASKED]
-    return as_jobs(frame, columns, [*notes, *twice, *joined])
+    frame, sites, said = with_own(frame, [row.get(OWN, {}) for row in rows], own or {})
+    columns = [NUMBER, CLUSTER, NODE_LIST, RAW, REQUEUED, ARM, ASKED, *sites]
+    return as_jobs(frame, columns, [*notes, *twice, *joined, *said])
 
 
 def _with_trial(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -264,8 +282,7 @@ def _job(run: JobRun, zone: ZoneInfo) -> dict[str, Any]:
     cells, get = run.cells, run.cells.get
     asked, given = slurm.tres(get("ReqTRES", "")), slurm.tres(get("AllocTRES", ""))
     nodes = _int(get("ReqNodes")) or _int(asked.get("node")) or _int(get("NNodes"))
-    cores = _int(get("ReqCPUS")) or _int(asked.get("cpu")) or _int(get("NCPUS"))
-    cores_alloc = _int(get("AllocCPUS")) or _int(given.get("cpu"))
+    cores, cores_alloc = _cores(cells, asked, given)
     memory = slurm.amount(asked["mem"]) if "mem" in asked else None
     khz = slurm.amount(get("ReqCPUFreqMax", ""), base=1000)
     clocks = clocks_of(cells, zone)
@@ -299,10 +316,29 @@ def assigned(text: str | None) -> str | None:
     return None if text is None or text in NO_NODES else text
 
 
+def _cores(
+    cells: Cells, asked: Mapping[str, str], given: Mapping[str, str]
+) -> tuple[int | None, int | None]:
+    """Cores asked for and received: NCPUS is received once a job has run, as AllocCPUS is.
+
+    Where no field says what was asked for, of nodes neither, NCPUS stands for it.
+    """
+    cores = _int(cells.get("ReqCPUS")) or _int(asked.get("cpu"))
+    count = _int(cells.get("NCPUS"))
+    said = cores is not None or cells.get("ReqNodes") or "node" in asked
+    alloc = _int(cells.get("AllocCPUS")) or _int(given.get("cpu"))
+    alloc = alloc or (count if said and _ran(cells) else None)
+    return cores or (None if alloc and said else count), alloc
+
+
+def _ran(cells: Cells) -> bool:
+    """Whether a job has run, so that what it holds was received."""
+    return bool(elapsed_s(cells)) or (not times_runs(cells) and cells["End"][:1].isdigit())
+
+
 def _nodes_alloc(cells: Cells, given: Mapping[str, str]) -> int | None:
     """Nodes received: beside ReqNodes, NNodes are those once a job has run."""
-    ended = elapsed_s(cells) or (not times_runs(cells) and cells["End"][:1].isdigit())
-    ran = cells.get("NNodes") if cells.get("ReqNodes") and ended else None
+    ran = cells.get("NNodes") if cells.get("ReqNodes") and _ran(cells) else None
     return _int(cells.get("AllocNodes")) or _int(given.get("node")) or _int(ran)
 
 

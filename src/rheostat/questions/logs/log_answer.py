@@ -23,6 +23,7 @@ from rheostat.explanation.identification import (
     placebo_words,
     trial_words,
 )
+from rheostat.questions.logs.scheduler_words import scheduler_of
 
 if TYPE_CHECKING:
     from rheostat.decision.placebo import Placebo
@@ -128,14 +129,14 @@ def remedy(answer: LogAnswer, jobs: JobTable, file: str = "FILE") -> str:
     if answer.answers:
         return ""
     if lacking := lacks(jobs):
-        return f"Record {' and '.join(lacking)}: sacct -o ALL has them."
+        return f"Record {' and '.join(lacking)}: {scheduler_of(jobs).everything} has them."
     memory = "memory_b" in jobs.columns and jobs.frame["memory_b"].count()
     needed = answer.trial
     if not memory:
         trial = f" Else a trial of {needed.needed:,} jobs." if needed is not None else ""
         return (
-            "Record the memory that jobs ask for (ReqMem of sacct -o ALL): it tells the size of "
-            f"the problem.{trial}"
+            f"Record the memory that jobs ask for ({scheduler_of(jobs).memory}): it tells the size "
+            f"of the problem.{trial}"
         )
     if needed is None:
         return f"Run a small trial: {PLAN} {file}."

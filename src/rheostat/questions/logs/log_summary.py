@@ -16,7 +16,9 @@ from rheostat.core.machine import Machine
 from rheostat.errors import DataError
 from rheostat.explanation.log_summary import summary_report
 from rheostat.explanation.narrate import Narrative
+from rheostat.explanation.sampled_summary import sampled_report
 from rheostat.measurement.job_logs.log_usage import LogUsage, log_usage
+from rheostat.measurement.monitoring.power_samples import is_sampled, together
 from rheostat.questions.logs.log_answer import LogAnswer, asked_of, is_log, lacks, remedy
 from rheostat.simulation.comparison.as_logged import as_logged
 from rheostat.simulation.comparison.replay import Replay, replay
@@ -70,6 +72,8 @@ class LogSummary:
         return {
             "file": file,
             **usage,
+            "devices": self.log.frame.to_dicts() if is_sampled(self.log) else None,
+            "together": together(self.log) or None,
             "machine": machine if self.machine.procs else None,
             "waits": self._waits(file, deep=deep),
             "replay": None if self.replay is None else self.replay.facts(),
@@ -90,6 +94,8 @@ class LogSummary:
 
             shown = picture([self.logged, self.easy])
         facts = self.facts(file, deep=page)
+        if facts["devices"]:
+            return sampled_report(facts)
         return summary_report(facts, shown)
 
     def _waits(self, file: str, *, deep: bool) -> dict[str, Any] | None:

@@ -106,5 +106,5 @@ def summary(
         listener.notes(jobs.notes)
     if count := held_jobs(jobs):
         listener.note(HELD.format(count))
-    with listener.working(f"summing up {len(jobs):,} jobs"):
+    with listener.working(f"summing up {len(jobs):,} rows"):
         return SummaryAnswer(log=summarise(jobs, given, file=file, seed=seed), file=file)

@@ -1,0 +1,66 @@
+"""Lines of samples as columns of cells by their headings, whichever tool wrote them."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Mapping, Sequence
+
+STAMPED = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{3},.*?[\d.]+ W(,|$)")
+"""A line of nvidia-smi without headings."""
+ENTITY = re.compile(r"^(GPU|GPU-I|GPU-CI|CPU|Switch) (\d+)\b")
+"""How dcgmi begins a line: one device, two words."""
+ALL = "-"
+"""What turbostat writes in the place of a core and a processor for all of them together."""
+
+
+def cells_of(lines: Sequence[str]) -> dict[str, list[str]]:
+    """Columns of cells by their heading; rows of another length are cut lines and left out."""
+    text = [x.strip() for x in lines if x.strip()]
+    if is_monitor(text[0]):
+        comma = "," in text[0]
+        heads = _split(text[0].lstrip("# "), "," if comma else None)
+        plain = [ENTITY.sub(r"\1_\2", x) for x in text if not x.startswith(("#", "ID"))]
+        rows = [_split(x, "," if comma else None) for x in plain]
+    elif STAMPED.match(text[0]):
+        rows = [_split(x, ",") for x in text]
+        heads = [_heading(cell, i) for i, cell in enumerate(rows[0])]
+    else:
+        text = text[text[0].lower().startswith("sep=") :]
+        parted = csv.reader(text, delimiter=delimiter_of(text[0]), skipinitialspace=True)
+        heads, *rows = [[cell.strip() for cell in row] for row in parted]
+    whole_rows = [row for row in rows if len(row) == len(heads) and row != heads]
+    return _of_all({head: [row[i] for row in whole_rows] for i, head in enumerate(heads)})
+
+
+def is_monitor(line: str) -> bool:
+    """Whether a line is the headings of ``nvidia-smi dmon`` or ``dcgmi dmon``."""
+    return line.lstrip().startswith("#") and bool(re.search(r"\b(pwr|POWER)\b", line))
+
+
+def delimiter_of(line: str) -> str:
+    """What stands between the cells of a line, outside of quotes."""
+    return max(",;\t|", key=re.sub(r'"[^"]*"', "", line).count)
+
+
+def _of_all(cells: dict[str, list[str]]) -> dict[str, list[str]]:
+    """The rows of all processors together, where turbostat wrote one beside those of each.
+
+    >>> _of_all({"CPU": ["-", "0"], "PkgWatt": ["80", "80"]})
+    {'CPU': ['-'], 'PkgWatt': ['80']}
+    """
+    number: Mapping[str, list[str]] = {c: v for c, v in cells.items() if c in ("CPU", "Core")}
+    own = {i for v in number.values() for i, cell in enumerate(v) if cell == ALL}
+    return {c: [v[i] for i in sorted(own)] for c, v in cells.items()} if own else cells
+
+
+def _split(line: str, by: str | None) -> list[str]:
+    return [cell.strip() for cell in line.split(by)]
+
+
+def _heading(cell: str, place: int) -> str:
+    """The heading of a cell that tells what it is, of nvidia-smi without headings."""
+    if re.fullmatch(r"[\d.]+ W", cell):
+        return "power.draw [W]" if place else "timestamp"
+    named = "name" if re.match(r"[A-Z]\w+ ", cell) else f"column_{place}"
+    return "timestamp" if place == 0 else "index" if re.fullmatch(r"\d{1,2}", cell) else named
