@@ -7,7 +7,7 @@ import json
 import pytest
 
 from rheostat.errors import DataError
-from rheostat.measurement.read import read
+from rheostat.measurement.read import guess_format, read
 from rheostat.measurement.serving.energy_names import energy_unit
 from rheostat.measurement.serving.inferencex import read_inferencex
 from rheostat.measurement.serving.runs import read_serving
@@ -199,3 +199,66 @@ def test_what_benchmark_serving_of_vllm_cannot_see_is_stated(tmp_path):
     assert (row["gpu_model"], row["gpus"], row["tp"], row["batch_cap"]) == ("H100", 2, 2, 64)
     assert (row["prompt_tokens"], row["output_tokens"], row["ttft_s"]) == (512, 200, 0.07)
     assert (row["power_w"], row["energy_per_token_j"]) == (900, 0.45)
+
+
+# --- copies of the attention that share experts -----------------------------------------------
+
+SHARED = """model,hw,num_gpus,tp,ep,dp_attention,conc,isl,osl,tput_per_gpu,tpot_ms,watts_per_gpu
+m-671B-A37B,H200,8,8,8,true,128,1024,1024,{all_},32,500
+m-671B-A37B,H200,8,8,1,false,128,1024,1024,{all_},32,500
+m-671B-A37B,H200,8,8,1,True,64,1024,1024,{half},32,500
+"""
+
+
+def test_a_tensor_parallel_size_of_all_copies_is_taken_by_copy(tmp_path):
+    """SGLang's and TensorRT-LLM's tp beside a data parallel attention is of all GPUs."""
+    jobs = read(written(tmp_path / "t.csv", SHARED.format(all_=1000, half=500)))
+    rows = jobs.frame.select("gpus", "tp", "dp", "ep", "batch_cap").rows()
+    assert rows == [(8, 1, 8, 8, 128), (8, 8, 1, 1, 128), (8, 1, 8, 8, 64)]
+    said = " ".join(f"{n.message} {n.count}" for n in jobs.notes)
+    assert "tp is of all copies, as SGLang counts" in said
+    assert "all of them 2" in said
+    assert "batch_cap is taken to be requests/deployment" in said
+
+
+def test_what_clients_send_is_of_all_copies_where_numbers_do_not_tell(tmp_path):
+    lines = SHARED.format(all_=700, half=350).splitlines(keepends=True)
+    jobs = read(written(tmp_path / "t.csv", "".join(lines[:2])))
+    assert jobs.numpy("batch_cap").tolist() == [128]
+    assert any(n.message.startswith("conc is taken as the requests of all") for n in jobs.notes)
+    caps = "".join(lines[:2]).replace("conc", "max_num_seqs")
+    with pytest.raises(DataError, match="of each copy"):
+        read(written(tmp_path / "caps.csv", caps))
+
+
+def test_what_batch_over_time_says_is_whether_throughput_counts_prompts(tmp_path):
+    """128 requests at 32 ms each are 4,000 tokens a second: 500 on each GPU without prompts."""
+    alone, both = (
+        read(written(tmp_path / "t.csv", SHARED.format(all_=a, half=a // 2))) for a in (500, 1000)
+    )
+    for jobs in (alone, both):
+        assert jobs.numpy("tokens_per_s").tolist() == [4000, 4000, 2000]
+    assert any("the answers' alone" in n.message for n in alone.notes)
+    assert not any("the answers' alone" in n.message for n in both.notes)
+
+
+DISAGGREGATED = """hw,model,tp,ep,dp_attention,disagg,conc,isl,osl,median_tpot,output_tput_per_gpu,\
+power_per_gpu
+h200,m-671B-A37B,8,8,true,false,64,1024,256,0.03,266,500
+h200,m-671B-A37B,8,8,false,true,64,1024,256,0.03,266,500
+"""
+GENERIC = {"median_tpot": "median_tpot_s", "output_tput_per_gpu": "output_throughput_per_gpu"}
+
+
+@pytest.mark.parametrize(("reader", "names"), [("inferencex", {}), ("serving", GENERIC)])
+def test_rows_whose_prompts_have_gpus_of_their_own_are_left_out(tmp_path, reader, names):
+    text = DISAGGREGATED
+    for theirs, other in names.items():
+        text = text.replace(theirs, other)
+    path = written(tmp_path / "t.csv", text.replace("hw,", "hw,nodes,").replace("h200,", "h200,1,")
+                   if names else text)  # fmt: skip
+    assert guess_format(path) == reader
+    jobs = read(path)
+    assert jobs.frame.select("gpus", "tp", "dp", "prompt_tokens").rows() == [(8, 1, 8, 1024)]
+    assert any("GPUs of their own" in n.message and n.count == 1 for n in jobs.notes)
+    assert "disaggregated" not in jobs.columns

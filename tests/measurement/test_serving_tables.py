@@ -96,8 +96,10 @@ def test_of_what_a_library_says_the_first_line_counts(tmp_path):
 
 @pytest.mark.parametrize(("name", "params"), [
     ("Qwen3-30B-A3B", (30e9, 3e9)), ("Qwen3_1.7B", (1.7e9, 1.7e9)),
-    ("Mixtral-8x7B", (46.7e9, 12.9e9)), ("DeepSeek-R1", (None, None)),
-    ("gpt-oss-20b", (20e9, 20e9)),
+    ("Mixtral-8x7B", (46.7e9, 12.9e9)), ("DeepSeek-R1-0528", (671e9, 37e9)),
+    ("DeepSeek-R1-0528-Qwen3-8B", (8e9, 8e9)), ("DeepSeek-R1-Distill-Llama-70B", (70e9, 70e9)),
+    ("openai/gpt-oss-20b", (20.9e9, 3.6e9)), ("Llama-4-Scout-17B-16E-Instruct", (109e9, 17e9)),
+    ("GLM-4.5-Air-FP8", (106e9, 12e9)), ("GLM-4.7-Flash", (None, None)), ("ours", (None, None)),
 ])  # fmt: skip
 def test_the_size_of_a_model_is_in_its_name(name, params):
     assert params_of(name) == params
@@ -178,7 +180,7 @@ def test_energy_that_a_table_of_inferencex_states_is_kept_and_its_lack_is_said(t
     jobs = read_inferencex(written(tmp_path / "t.csv", f"{HEAD}\nm,h,2,8,9,10\n"))
     assert jobs.frame["itl_s"][0] == pytest.approx(0.009)
     assert [n.message for n in jobs.notes] == [
-        "the number of GPUs is not said: taken to be tp",
+        "the number of GPUs is not stated: taken to be tp",
         "no power and no energy per token (power_per_gpu, measured_power_per_gpu, "
         "avg_power_per_gpu): the energy law cannot learn from it; state the watts of all GPUs by "
         "--column power_w==2400",

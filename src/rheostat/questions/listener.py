@@ -146,15 +146,17 @@ def received() -> AbstractContextManager[Received]:
 
 
 class _Kept:
-    """Keeps the notes of one question and hands every event on."""
+    """Keeps the notes of one question and hands every event on, a note once."""
 
     def __init__(self, beyond: Listener) -> None:
         self.beyond = beyond
         self.kept: list[str] = []
 
     def notes(self, messages: Sequence[str]) -> None:
-        self.kept.extend(messages)
-        self.beyond.notes(messages)
+        fresh = [m for m in dict.fromkeys(messages) if m not in self.kept]
+        self.kept.extend(fresh)
+        if fresh:
+            self.beyond.notes(fresh)
 
     def line(self, text: str) -> None:
         self.beyond.line(text)

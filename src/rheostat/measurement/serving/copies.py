@@ -11,6 +11,51 @@ from rheostat.measurement.serving.derived_times import number, with_times
 
 SPLITS = ("tp", "pp", "dp")
 COUNT = r"^\s*(\d{1,4})\s*[xX\u00d7*]\s*(\S.*)$"
+APART = "prompts are computed on GPUs of their own (disaggregated), which the law does not know"
+
+
+def with_attention_copies(frame: pl.DataFrame, notes: list[Note]) -> pl.DataFrame:
+    """The frame with ``tp`` of one copy and ``dp``, where copies of the attention share experts.
+
+    SGLang's and TensorRT-LLM's ``tp`` is of all copies: a column says that the attention is data
+    parallel, or ``tp`` x ``pp`` alone are all GPUs beside a ``dp`` above 1.
+
+    >>> made = pl.DataFrame({"tp": [8, 8], "ep": [1, 8], "dp_attention": ["true", "false"]})
+    >>> with_attention_copies(made, []).select("tp", "dp", "ep").rows()
+    [(1.0, 8.0, 8.0), (8.0, 1.0, 8.0)]
+    >>> made = pl.DataFrame({"gpus": [8, 8], "tp": [8, 4], "dp": [2, 2], "ep": [8, 8]})
+    >>> with_attention_copies(made, []).select("tp", "dp").rows()
+    [(4.0, 2.0), (4.0, 2.0)]
+    """
+    there = set(frame.columns)
+    if "tp" not in there or not {"dp", "dp_attention"} & there:
+        return frame
+    tp, pp, dp, ep = (
+        (number(s) if s in there else pl.lit(None, pl.Float64)).fill_null(1.0)
+        for s in ("tp", "pp", "dp", "ep")
+    )
+    said = true(frame, "dp_attention")
+    dp = pl.when(said & (dp == 1)).then(tp).otherwise(dp)
+    gpus = number("gpus") if "gpus" in there else pl.when(said).then(tp * pp)
+    shared = (dp > 1) & (tp * pp == gpus) & (tp % dp == 0)
+    counted = frame.select(shared.fill_null(value=False).sum()).item()
+    if not counted:
+        return frame.drop("dp_attention", strict=False)
+    notes.append(Note("the attention is data parallel and tp is of all copies, as SGLang counts: "
+                      "tp is taken by copy, dp as the copies, experts as split over all of them",
+                      count=counted))  # fmt: skip
+    return frame.with_columns(
+        tp=pl.when(shared).then(tp / dp).otherwise(tp), dp=dp,
+        ep=pl.when(shared & (ep == 1)).then(tp).otherwise(ep),
+    ).drop("dp_attention", strict=False)  # fmt: skip
+
+
+def true(frame: pl.DataFrame, column: str) -> pl.Expr:
+    """Where a column says yes; nowhere without it."""
+    if column not in frame.columns:
+        return pl.lit(value=False)
+    words = pl.col(column).cast(pl.String).str.strip_chars().str.to_lowercase()
+    return words.is_in(["true", "yes", "y", "on", "enabled", "1", "1.0"]).fill_null(value=False)
 
 
 def with_gpus(frame: pl.DataFrame, notes: list[Note]) -> pl.DataFrame:
@@ -53,7 +98,7 @@ def _counted(frame: pl.DataFrame) -> tuple[pl.DataFrame, bool]:
 
 
 def of_all_copies(
-    frame: pl.DataFrame, unit: str | None, problems: list[str], notes: list[Note]
+    frame: pl.DataFrame, unit: str | None, problems: list[str], notes: list[Note], sent: str = ""
 ) -> pl.DataFrame:
     """The batch cap of all copies, which some engines state for each of them.
 
@@ -65,6 +110,8 @@ def of_all_copies(
         ``requests/replica`` or ``requests/deployment``, where it was stated.
     problems, notes
         What has to be stated, and what is taken for what, is added here.
+    sent
+        The heading of the batch cap, where that is what clients sent at once.
     """
     frame, unit = _batch(frame, unit, notes)
     if {"concurrency", "batch_cap"} <= set(frame.columns):
@@ -75,6 +122,9 @@ def of_all_copies(
     if not frame.select((copies > 1).any()).item() or unit == "requests/deployment":
         return frame
     unit = unit or _unit_by_throughput(frame, notes)
+    if unit is None and sent:
+        notes.append(Note(f"{sent} is taken as the requests of all copies, as clients send them"))
+        unit = "requests/deployment"
     if unit == "requests/deployment":
         return frame
     if unit is None:

@@ -25,6 +25,8 @@ CLOSE = 5.0
 one of the three is in another unit."""
 ALIKE = 1.1
 """Factor within which two throughputs are the same."""
+FAR = 1.5
+"""Factor by which prompts have to change a throughput for numbers to say whether they count."""
 OFTEN = 20.0
 """Tokens that come at once (speculation) make the time between chunks longer, but less than so."""
 
@@ -83,8 +85,10 @@ def _throughput(frame: pl.DataFrame, notes: list[Note]) -> pl.DataFrame:
     share = None
     if {"prompt_tokens", "output_tokens"} <= set(frame.columns):
         share = number("output_tokens") / (number("output_tokens") + number("prompt_tokens"))
-    total = None if share is None or "tokens_per_s_all" not in frame.columns else (
-        number("tokens_per_s_all") * share)  # fmt: skip
+    total = alone = None
+    if share is not None and "tokens_per_s_all" in frame.columns:
+        alone = number("tokens_per_s_all") if _answers_alone(frame, share) else None
+        total = number("tokens_per_s_all") * share
     frame = frame if share is None else _of_answers(frame, share, notes)
     ways = {
         "that of a GPU times GPUs": _product(frame, "tokens_per_s_gpu", "gpus"),
@@ -92,9 +96,20 @@ def _throughput(frame: pl.DataFrame, notes: list[Note]) -> pl.DataFrame:
             _product(frame, "requests_per_s", "output_tokens"),
         "the answers' tokens over the run's duration":
             _quotient(frame, "total_output_tokens", "duration_s"),
+        "tokens per second, the answers' alone as batch over time between tokens says": alone,
         "the answers' share of all tokens per second": total,
     }  # fmt: skip
     return _first(frame, "tokens_per_s", ways, notes)
+
+
+def _answers_alone(frame: pl.DataFrame, share: pl.Expr) -> bool:
+    """Whether throughput is that of full batches by the answers' tokens, and far from it by all."""
+    full = _quotient(frame, "batch_cap", "itl_s")
+    if full is None:
+        return False
+    over = (number("tokens_per_s_all") / full).log().abs()
+    near, apart = frame.select(a=over.median(), b=share.log().abs().median()).row(0)
+    return None not in (near, apart) and near < math.log(ALIKE) and apart > math.log(FAR)
 
 
 def _of_answers(frame: pl.DataFrame, share: pl.Expr, notes: list[Note]) -> pl.DataFrame:

@@ -18,6 +18,7 @@ from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
 from rheostat.measurement.checks import rows_where
 from rheostat.measurement.serving.columns import COLUMNS
+from rheostat.measurement.serving.copies import APART, true, with_attention_copies, with_gpus
 from rheostat.measurement.serving.frames import csv_frame, stated
 from rheostat.measurement.serving.model_size import with_params
 
@@ -27,14 +28,23 @@ NAMES = {
     "batch_cap": ("conc", "concurrency"),
     "tp": ("tp", "decode_tp"),
     "ep": ("ep", "decode_ep"),
+    "pp": ("pp", "decode_pp"),
+    "dp": ("dp",),
+    "dp_attention": ("dp_attention", "dp_attn", "dp-attn", "decode_dp_attention"),
+    "disaggregated": ("disagg", "is_disagg", "disaggregated"),
     "gpus": ("num_gpus", "gpus", "num_decode_gpu"),
     "weight_precision": ("precision",),
+    "framework": ("framework", "engine"),
+    "speculation": ("spec_method", "spec_decoding"),
+    "prompt_tokens": ("isl", "input_len"),
     "output_tokens": ("osl", "output_len"),
     "itl_s": ("median_tpot", "median_itl", "tpot", "itl"),
     "tokens_per_s_gpu": ("output_tput_per_gpu",),
     "power_w_gpu": ("power_per_gpu", "measured_power_per_gpu", "avg_power_per_gpu"),
     "energy_per_token_j": ("j_per_output_token", "joules_per_output_token", "j/output_token"),
 }
+WORDS = ("gpu_model", "app", "weight_precision", "framework", "speculation", "dp_attention",
+         "disaggregated")  # fmt: skip
 NEEDED = ("gpu_model", "app", "batch_cap", "tp", "itl_s", "tokens_per_s_gpu")
 NUMBERS = ("batch_cap", "tp", "itl_s", "tokens_per_s_gpu")
 UNITS = {"ms": 1e-3, "s": 1.0, "sec": 1.0}
@@ -85,10 +95,14 @@ def read_inferencex(path: str | Path, *, columns: Mapping[str, str] | None = Non
     frame = frame.with_columns(**{ours: stated(text) for ours, text in (columns or {}).items()})
     good = pl.all_horizontal(pl.col(n).is_finite() & (pl.col(n) > 0) for n in NUMBERS)
     kept, notes = rows_where(frame, good, "a number is missing or not above 0")
+    kept, apart = rows_where(kept, ~true(kept, "disaggregated"), APART)
+    notes += apart
     if not len(kept):
         raise DataError(str(path), ["no row has a load, a split, a speed and a time above 0"])
+    kept = with_gpus(with_attention_copies(kept, notes), notes)
     kept, said = _whole(_timed(kept, theirs["itl_s"]))
-    return table(with_params(kept), COLUMNS, [*notes, *said])
+    made = with_params(kept).drop("disaggregated", strict=False)
+    return table(made, COLUMNS, [*notes, *said])
 
 
 def _theirs(columns: list[str]) -> dict[str, str]:
@@ -101,7 +115,7 @@ def _theirs(columns: list[str]) -> dict[str, str]:
 
 
 def _column(ours: str, theirs: str) -> pl.Expr:
-    if ours in ("gpu_model", "app", "weight_precision"):
+    if ours in WORDS:
         text = pl.col(theirs).cast(pl.String)
         return (text.str.to_lowercase() if ours == "weight_precision" else text).alias(ours)
     scale = 1.0
@@ -120,8 +134,8 @@ def _timed(frame: pl.DataFrame, heading: str) -> pl.DataFrame:
     """Times in seconds; of a heading without a unit in that which throughput and load say."""
     if _unit(heading) is not None:
         return frame
-    gpus = pl.col("gpus" if "gpus" in frame.columns else "tp")
-    ratio = pl.col("itl_s") * pl.col("tokens_per_s_gpu") * gpus / pl.col("batch_cap")
+    running = pl.col("itl_s") * pl.col("tokens_per_s_gpu") * pl.col("gpus")
+    ratio = running / pl.col("batch_cap")
     middle = frame.select(ratio.median()).item()
     scale = min((1.0, 1e-3, 1e-6), key=lambda s: abs(math.log(middle * s)))
     return frame.with_columns(pl.col("itl_s") * scale)
@@ -130,9 +144,6 @@ def _timed(frame: pl.DataFrame, heading: str) -> pl.DataFrame:
 def _whole(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
     """Throughput and power of all GPUs, and energy where there is power."""
     notes = []
-    if "gpus" not in frame.columns:
-        frame = frame.with_columns(gpus=pl.col("tp"))
-        notes.append(Note("the number of GPUs is not said: taken to be tp"))
     frame = frame.with_columns(tokens_per_s=pl.col("tokens_per_s_gpu") * pl.col("gpus"))
     if "power_w_gpu" in frame.columns:
         power = pl.col("power_w_gpu")

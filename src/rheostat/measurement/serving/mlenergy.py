@@ -16,7 +16,7 @@ from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
 from rheostat.measurement.serving.columns import COLUMNS
 from rheostat.measurement.serving.frames import csv_frame
-from rheostat.measurement.serving.model_size import MIXTURES
+from rheostat.measurement.serving.model_size import params_of
 
 V3 = {"model_id": "app", "task": "workload", "gpu_model": "gpu_model", "num_gpus": "gpus",
       "tensor_parallel": "tp", "expert_parallel": "ep", "data_parallel": "dp",
@@ -77,12 +77,13 @@ def _v3(frame: pl.DataFrame) -> JobTable:
 
 
 def _v2(frame: pl.DataFrame) -> JobTable:
-    name = pl.col("Model").str.to_lowercase()
     size = pl.col("params_B") * 1e9
-    params, active = size, size
-    for key, (every, used) in MIXTURES.items():
-        params = pl.when(name.str.contains(key)).then(every).otherwise(params)
-        active = pl.when(name.str.contains(key)).then(used).otherwise(active)
+    named = [params_of(str(name)) for name in frame["Model"]]
+    mixture = pl.Series([every != used for every, used in named], dtype=pl.Boolean)
+    params, active = (
+        pl.when(mixture).then(pl.Series([s[k] for s in named], dtype=pl.Float64)).otherwise(size)
+        for k in (0, 1)
+    )
     made = frame.select(
         pl.col(list(V2)).name.map(V2.__getitem__),
         gpus=pl.col("TP") * pl.col("PP"),

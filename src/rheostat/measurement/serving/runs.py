@@ -14,14 +14,20 @@ from rheostat.measurement.checks import ROW, rows_where
 from rheostat.measurement.runs.mapping import ColumnSource, load_mapping
 from rheostat.measurement.runs.reader import table_frame
 from rheostat.measurement.serving.columns import COLUMNS
-from rheostat.measurement.serving.copies import of_all_copies, with_gpus
+from rheostat.measurement.serving.copies import (
+    APART,
+    of_all_copies,
+    true,
+    with_attention_copies,
+    with_gpus,
+)
 from rheostat.measurement.serving.derived_times import with_times
 from rheostat.measurement.serving.energy_names import energy_unit
 from rheostat.measurement.serving.frames import stated
 from rheostat.measurement.serving.local_runners import with_runner_names
 from rheostat.measurement.serving.model_size import with_params
 from rheostat.measurement.serving.paired_lengths import with_lengths, with_splits
-from rheostat.measurement.serving.serving_names import in_our_names, our_names
+from rheostat.measurement.serving.serving_names import in_our_names, our_names, sent_by_clients
 from rheostat.measurement.serving.stated_units import (
     POWER,
     refuse_unknown,
@@ -122,7 +128,8 @@ def of_frame(
     derived: list[Note] = []
     frame, left_out = with_runner_names(with_watts_of_all(frame))
     named = with_splits(in_our_names(with_lengths(frame)))
-    frame = _in_our_units(named, units or {}, problems, derived)
+    sent = sent_by_clients(frame.columns)
+    frame = _in_our_units(named, units or {}, problems, derived, sent)
     needed = NEEDED | (set() if problems else {"energy_per_token_j"})
     if missing := sorted(needed - set(frame.columns)):
         advice = f"name a column: --column {missing[0]}=THEIRS, or a value of all rows: --column "
@@ -145,20 +152,26 @@ def of_frame(
     kept, notes = rows_where(frame, good, "energy per token is no number above 0")
     batch = pl.col("batch_cap").is_not_null()
     kept, silent = rows_where(kept, batch, "no batch is stated, nor throughput and time")
+    kept, apart = rows_where(kept, ~true(kept, "disaggregated"), APART)
     kept, more = _of_this_world(kept)
     # GPUs are counted over all nodes, so that nobody later counts them by node
-    kept = kept.drop(ROW, "nodes", "gpus_per_node", strict=False)
-    return table(kept, COLUMNS, [*noted, *left_out, *derived, *notes, *silent, *more])
+    kept = kept.drop(ROW, "nodes", "gpus_per_node", "disaggregated", strict=False)
+    return table(kept, COLUMNS, [*noted, *left_out, *derived, *notes, *silent, *apart, *more])
 
 
 def _in_our_units(
-    frame: pl.DataFrame, units: Mapping[str, str], problems: list[str], notes: list[Note]
+    frame: pl.DataFrame,
+    units: Mapping[str, str],
+    problems: list[str],
+    notes: list[Note],
+    sent: str,
 ) -> pl.DataFrame:
     """GPUs, batch, times and energy per token from what the columns and the user say."""
     refuse_unknown(units, problems)
     if problems:
         return frame
-    frame = of_all_copies(with_gpus(frame, notes), units.get("batch"), problems, notes)
+    frame = with_gpus(with_attention_copies(frame, notes), notes)
+    frame = of_all_copies(frame, units.get("batch"), problems, notes, sent)
     frame = with_times(frame, units, problems, notes)
     return with_energy_per_token(frame, units, problems)
 

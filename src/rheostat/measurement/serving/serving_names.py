@@ -24,6 +24,7 @@ _TPUT = r"(throughput|tput|tps)"
 _OUT = r"(output|generated|generation|decode)"
 _HOW_MANY = r"(num(ber_of)?_?|n_?|total_)"
 _PART = r"(_(size|degree|num|world_size))?"
+_DP_ATTENTION = r"dp_(attention|attn)|(attention|attn)_dp"
 _SERVERS_CAP = r"max_(num_(seqs|requests|sequences)|batch(_size)?|running_requests|bs)"
 _CLIENTS = (r"conc(urrency)?|(num_)?concurren(t|cy)(_(requests|users|sessions|clients))?"
             r"|(num_)?(users|clients|vus|streams)|(num_)?(requests_running|running_req(uest)?s)"
@@ -42,7 +43,9 @@ THEIRS: dict[str, tuple[str, ...]] = {
     "tp": (rf"tp{_PART}|tensor_parallel(ism)?{_PART}|decode_tp",),
     "pp": (rf"pp{_PART}|pipeline_parallel(ism)?{_PART}",),
     "ep": (rf"ep{_PART}|expert_parallel(ism)?{_PART}|decode_ep",),
-    "dp": (rf"dp{_PART}|data_parallel(ism)?{_PART}",),
+    "dp": (rf"dp{_PART}|data_parallel(ism)?{_PART}|(attn|attention)_(dp|data_parallel)_size",),
+    "dp_attention": (rf"(enable_)?({_DP_ATTENTION})(_enabled)?", rf"decode_({_DP_ATTENTION})"),
+    "disaggregated": (r"(is_|pd_)?(disagg(regated|regation)?)(_enabled)?",),
     "batch_cap": (_SERVERS_CAP, "max_concurrency", _CLIENTS),
     "concurrency": ("max_concurrency", _CLIENTS),
     "batch_cap_all": (r"(total|global|overall)_(concurrency|batch(_?size)?|requests_at_once)",),
@@ -210,6 +213,17 @@ def _matches(columns: list[str]) -> list[tuple[str, str, str | None]]:
 def _servers_cap(made: list[tuple[str, str, str | None]]) -> bool:
     """Whether the batch cap is what the server was started with."""
     return any(o == "batch_cap" and re.fullmatch(_SERVERS_CAP, _bare(t)) for t, o, _ in made)
+
+
+def sent_by_clients(columns: list[str]) -> str:
+    """The heading that stands for the batch cap and is of clients, who know of no copies; or "".
+
+    >>> sent_by_clients(["conc", "dp"]), sent_by_clients(["conc", "max_num_seqs"])
+    ('conc', '')
+    """
+    clients = rf"max_concurrency|{_CLIENTS}"
+    return next((t for t, o, _ in _matches(columns)
+                 if o == "batch_cap" and re.fullmatch(clients, _bare(t))), "")  # fmt: skip
 
 
 def known_headings(columns: list[str]) -> dict[str, str]:

@@ -183,7 +183,12 @@ class PlanAnswer(Answer):
     def _regrets(self) -> tuple[str, ...]:
         """What each simple rule takes, and how much more that costs."""
         return tuple(
-            f"{name}: " + ", ".join(f"{k}={v}" for k, v in rule["setting"].items())
+            f"{name}: " + ", ".join(f"{k}={_plain(v)}" for k, v in rule["setting"].items())
             + f": {100 * (rule['ratio'] - 1):+.1f} % {WORDS[self.aim]} per token"
             for name, rule in self._rules().items()
         )  # fmt: skip
+
+
+def _plain(value: Any) -> Any:
+    """A whole number without a point."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
