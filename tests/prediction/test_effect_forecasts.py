@@ -13,11 +13,7 @@ from rheostat import table
 from rheostat.prediction.effects import WithinApplication, predictor
 from rheostat.prediction.effects.by_request import ByRequest
 from rheostat.prediction.effects.job_noise import job_noise
-from rheostat.prediction.effects.weighed_rows import (
-    room,
-    unlike_turned,
-    wary,
-)
+from rheostat.prediction.effects.unlike_jobs import of_turned, room, wary
 from rheostat.prediction.intervals import PERMUTATIONS
 from tests.prediction.effect_rows import rows
 
@@ -200,14 +196,14 @@ def test_weights_are_learned_of_rows_less_their_users_means_and_what_requests_ma
         hierarchy, effects, spread = own[i]
         assert effects == coded.effect[target].shape[1]
         away = coded.effect[target] - home.effect[target]
-        wanted = unlike_turned(hierarchy, coded, away, exponent) * (target == "runtime_s")
+        wanted = of_turned(hierarchy, coded, away, exponent) * (target == "runtime_s")
         assert spread == pytest.approx(wanted)
     assert own[0][2].any()
 
 
 def test_runs_of_one_problem_are_levelled_by_what_they_ask_for_in_the_mean(monkeypatch):
     """And what is left of each run by itself tells how they drift, and how unlike they are."""
-    given, left, drifts, placed = [], [], [], []
+    given, left, drifts, placed, errors = [], [], [], [], []
     learned, apart = predictor.learn, predictor.unlike_runs
     levelled, of_problems = predictor.fit_levels, predictor.fit_problem_levels
 
@@ -220,6 +216,8 @@ def test_runs_of_one_problem_are_levelled_by_what_they_ask_for_in_the_mean(monke
     monkeypatch.setattr(predictor, "drift", lambda *a: drifts.append(a) or 0.25)
     monkeypatch.setattr(predictor, "unlike_runs", lambda *a: left.append(a) or apart(*a))
     monkeypatch.setattr(predictor, "fit_levels", lambda *a: placed.append(a) or levelled(*a))
+    meant = predictor.mean_errors
+    monkeypatch.setattr(predictor, "mean_errors", lambda *a: errors.append(a) or meant(*a))
     monkeypatch.setattr(predictor, "fit_problem_levels",
                         lambda *a: placed.append(a) or of_problems(*a))  # fmt: skip
     monkeypatch.setattr(predictor, "less_neighbours", None)  # of a trial alone
@@ -249,7 +247,9 @@ def test_runs_of_one_problem_are_levelled_by_what_they_ask_for_in_the_mean(monke
     levels, problems = placed
     assert levels[0] == pytest.approx(plain)
     assert levels[1] == pytest.approx(y)
-    assert levels[6] == 0.25
+    assert errors[0][2] == 0.25
+    assert errors[0][3].tolist() == problem.tolist()
+    assert levels[5] == pytest.approx(meant(*errors[0]))
     ran = y - fitted.levels.of(alike, cell, coded.app, point[None])
     assert problems[0] == pytest.approx(ran)
     assert problems[1] == pytest.approx(asked)

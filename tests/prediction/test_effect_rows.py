@@ -23,6 +23,7 @@ from rheostat.prediction.effects.hierarchy import (
 from rheostat.prediction.effects.job_noise import job_noise
 from rheostat.prediction.effects.neighbours import beside
 from rheostat.prediction.effects.problem_levels import fit_problem_levels
+from rheostat.prediction.effects.unlike_jobs import of_turned, wary
 from rheostat.prediction.effects.weighed_rows import (
     even,
     group_means,
@@ -30,8 +31,6 @@ from rheostat.prediction.effects.weighed_rows import (
     less_neighbours,
     problem_variances,
     unlike_runs,
-    unlike_turned,
-    wary,
 )
 from rheostat.prediction.intervals import PERMUTATIONS, row_hash
 from tests.prediction.effect_rows import rows
@@ -182,7 +181,7 @@ def test_what_a_setting_does_to_one_job_is_spread_by_how_its_application_scales(
     away = np.array([[0.1, 0.2], [0.0, 0.3], [0.5, 0.5]])
     jobs = rows(3, app=np.array([0, 1, 0]), log_asked=np.array([[1.0], [2.0], [3.0]]),
                 log_run=np.array([[2.0], [1.0], [3.0]]))  # fmt: skip
-    made = unlike_turned(SimpleNamespace(weights=weights), jobs, away, -1.0)
+    made = of_turned(SimpleNamespace(weights=weights), jobs, away, -1.0)
     departed = np.array([0.2 + 0.6, 0.0])
     assert made[:2] == pytest.approx(0.2 * (0.3 + 0.7 * departed))
     assert made[2] == 0.0

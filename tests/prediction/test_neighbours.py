@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from rheostat.prediction.effects.neighbours import beside
-from rheostat.prediction.effects.weighed_rows import less_neighbours, unlike_turned
+from rheostat.prediction.effects.unlike_jobs import of_turned
+from rheostat.prediction.effects.weighed_rows import less_neighbours
 
 
 def runs(seed, again, effect=-0.7, n=4000):
@@ -88,9 +89,9 @@ def test_a_turned_job_is_one_of_its_application_however_well_its_neighbours_tell
     rows = SimpleNamespace(app=zero, cell=cell, turned=turned, log_run=run, log_asked=0 * run)
     hierarchy = SimpleNamespace(weights=np.full((1, 2, 1), 1.0), noise=np.full(2, 0.7))
     flat = np.column_stack([run, y])
-    own = unlike_turned(hierarchy, rows, run, -1.0)
+    own = of_turned(hierarchy, rows, run, -1.0)
     assert own == pytest.approx(0.2 * np.abs(moved))
-    assert unlike_turned(hierarchy, rows, 0 * run, -1.0) == pytest.approx(0.06 * np.abs(moved))
+    assert of_turned(hierarchy, rows, 0 * run, -1.0) == pytest.approx(0.06 * np.abs(moved))
     one = np.ones_like(flat)
     alone = less_neighbours(one, flat, hierarchy, rows, 1, 0 * own)[:, 0]
     weight = less_neighbours(one, flat, hierarchy, rows, 1, own)[:, 0]

@@ -11,7 +11,7 @@ import pytest
 from rheostat import table
 from rheostat.core.jobs import Column, Moment
 from rheostat.errors import DataError, NotFitted
-from rheostat.prediction.effects import WithinApplication, plausible, predictor
+from rheostat.prediction.effects import WithinApplication, plausible, unlike_jobs
 from rheostat.prediction.effects.effect_prior import effect_prior
 from rheostat.prediction.effects.job_noise import _numbers
 from rheostat.prediction.effects.predictor import _steady
@@ -138,7 +138,7 @@ def test_what_was_learned_from_must_be_there_to_be_asked_about(fitted):
 
 def test_a_trial_whose_problems_come_in_a_row_tells_more(monkeypatch):
     """The same jobs in another order say nothing of their neighbours."""
-    monkeypatch.setattr(predictor, "UNLIKE", 0.0)  # how much jobs differ no trial of a few tells
+    monkeypatch.setattr(unlike_jobs, "UNLIKE", 0.0)  # how much jobs differ no trial of a few tells
     rng, n = np.random.default_rng(4), 600
     size, asked_for = np.repeat(rng.normal(0, 0.8, n // 5), 5), rng.choice([4, 8], n)
     turned = rng.random(n) < 0.2
@@ -205,7 +205,7 @@ def test_a_trial_tells_nothing_beyond_what_it_turned_to():
 def test_jobs_of_an_application_differ_where_its_nodes_gain_nothing():
     """At perfect division smaller and larger problems alike are done in a quarter of the time."""
     turned = np.full(2, np.log(4))
-    flat, divided = predictor.room(np.array([0.0, -np.log(4)]), turned, -1.0) / turned
+    flat, divided = unlike_jobs.room(np.array([0.0, -np.log(4)]), turned, -1.0) / turned
     assert flat == pytest.approx(1.0)
     assert divided == pytest.approx(0.3)
 

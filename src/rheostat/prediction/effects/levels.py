@@ -47,12 +47,26 @@ class EffectLevels:
         return np.asarray(self.y[at] + np.einsum("nq,nq->n", x - self.x[at], weights[app]))
 
 
-def fit_levels(
-    x: Array, y: Array, cell: Ints, app: Ints, weights: Array, noise: Array, shared: float
-) -> EffectLevels:
-    """Anchors from rows ``x`` (n, q), ``y`` (n,), given point ``weights`` (A, q), ``noise`` (A,).
+def mean_errors(cell: Ints, variance: Array, shared: float, problem: Ints, between: float) -> Array:
+    """Variance of the mean of each cell's rows, (C,), of rows with ``variance`` (n,).
 
-    ``shared`` is the part of the noise that runs of one time have in common, see `drift`.
+    ``shared`` is the part that runs of one time have in common, see `drift`, ``between`` the
+    variance that runs of one ``problem`` (n,) have in common: a mean over few problems tells little
+    of the next one, however often they ran.
+    """
+    runs = np.bincount(cell)
+    one, alone = np.bincount(cell, variance) / runs, 1 / runs
+    of_problems = between * (_concentration(cell, problem) - alone)
+    return np.asarray(np.maximum(one * (shared + (1 - shared) * alone), one * alone + of_problems))
+
+
+def fit_levels(
+    x: Array, y: Array, cell: Ints, app: Ints, weights: Array, error: Array
+) -> EffectLevels:
+    """Anchors from rows ``x`` (n, q), ``y`` (n,), given point ``weights`` (A, q).
+
+    ``error`` (C,) is by `mean_errors`.  A cell is pulled to its application's mean, which is itself
+    not sure: it is a mean of few cells.
     """
     cells, apps = int(cell.max()) + 1, len(weights)
     of = np.zeros(cells, dtype=np.int64)
@@ -61,17 +75,18 @@ def fit_levels(
     cy, cx = _means(y[:, None], cell, cells)[:, 0], _means(x, cell, cells)
     ay, ax = _means(y[:, None], app, apps)[:, 0], _means(x, app, apps)
     gap = cy - ay[of] - np.einsum("cq,cq->c", cx - ax[of], weights[of])
-    error = noise[of] ** 2 * (shared + (1 - shared) / np.maximum(count, 1))
-    between = _excess(gap, error)
-    own = between / (between + error)
+    share = count / np.bincount(of, count, minlength=apps)[of]
+    apart = _apart(gap, error, share, of)
+    own = apart / (apart + error)
+    unsure = np.bincount(of, share**2 * (apart + error), minlength=apps)
     levels_y = ay[of] + own * (cy - ay[of])
     levels_x = ax[of] + own[:, None] * (cx - ax[of])
     wide = float(np.std(ay)) if apps > 1 else 1.0
-    sd = np.concatenate([np.sqrt(own * error), np.full(apps, np.sqrt(between)), [wide]])
+    sd = [np.sqrt(own * error + (1 - own) ** 2 * unsure[of]), np.sqrt(apart + unsure), [wide]]
     return EffectLevels(
         np.concatenate([levels_y, ay, [ay.mean()]]),
         np.concatenate([levels_x, ax, ax.mean(axis=0)[None]]),
-        sd,
+        np.concatenate(sd),
         cells,
     )
 
@@ -109,6 +124,16 @@ def drift(rest: Array, cell: Ints) -> float:
     return float(np.clip(between / total, 0.0, 0.9)) if total > 0 else 0.0
 
 
+def _concentration(cell: Ints, problem: Ints) -> Array:
+    """Sum over the problems of each cell of their squared share of its runs, (C,).
+
+    >>> _concentration(np.array([0, 0, 0, 0, 1]), np.array([7, 7, 8, 8, 9])).tolist()
+    [0.5, 1.0]
+    """
+    pairs, runs = np.unique(np.stack([cell, problem]), axis=1, return_counts=True)
+    return np.asarray(np.bincount(pairs[0], runs**2.0) / np.bincount(cell) ** 2)
+
+
 def _means(values: Array, code: Ints, size: int) -> Array:
     count = np.maximum(np.bincount(code, minlength=size), 1)
     sums = np.zeros((size, values.shape[1]))
@@ -127,6 +152,13 @@ def centred(values: Array, code: Ints) -> Array:
     return (flat - _means(flat, code, int(code.max()) + 1)[code]).reshape(values.shape)
 
 
-def _excess(gap: Array, error: Array) -> float:
-    """Variance between cells beyond what their errors explain."""
-    return max(float(np.mean(gap**2 - error)), 1e-6)
+def _apart(gap: Array, error: Array, share: Array, of: Ints) -> float:
+    """Variance between cells of one application beyond what their errors explain.
+
+    ``gap`` (C,) is from the mean of its application, ``of`` (C,), of which a cell is ``share`` (C,)
+    of the rows: a cell that is all of its application tells nothing.
+    """
+    own, others = 1 - 2 * share, share**2
+    chance = own * error + np.bincount(of, others * error)[of]
+    weight = (own + np.bincount(of, others)[of]).sum()
+    return max(float(np.sum(gap**2 - chance)) / max(float(weight), 1e-9), 1e-6)

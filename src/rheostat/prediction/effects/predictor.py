@@ -27,7 +27,7 @@ import polars as pl
 from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.outcome import Array, Outcome
 from rheostat.errors import NotFitted
-from rheostat.prediction.effects import plausible
+from rheostat.prediction.effects import plausible, unlike_jobs
 from rheostat.prediction.effects.believed import (
     Believed,
     contradiction,
@@ -41,23 +41,19 @@ from rheostat.prediction.effects.effect_prior import effect_prior
 from rheostat.prediction.effects.hierarchy import Hierarchy, Ints, Prior, learn
 from rheostat.prediction.effects.identification import Identification, identify, several
 from rheostat.prediction.effects.job_noise import job_noise
-from rheostat.prediction.effects.levels import centred, drift, fit_levels
+from rheostat.prediction.effects.levels import centred, drift, fit_levels, mean_errors
 from rheostat.prediction.effects.places import kept_apart
 from rheostat.prediction.effects.plausible import Mask
 from rheostat.prediction.effects.problem_levels import fit_problem_levels
 from rheostat.prediction.effects.quantity_effects import QuantityEffects
 from rheostat.prediction.effects.shapes import PARALLEL, logs
 from rheostat.prediction.effects.weighed_rows import (
-    UNLIKE,
     even,
     group_means,
     guess_slopes,
     less_neighbours,
     requests_and_sizes,
-    room,
     unlike_runs,
-    unlike_turned,
-    wary,
 )
 from rheostat.prediction.features.model_columns import learnable
 from rheostat.prediction.features.requested_settings import DRAWN, requested
@@ -212,12 +208,11 @@ class WithinApplication:
         measured = self.identification_.by == "design" and "submit_s" not in frame.columns
         if "runtime_s" in values and not measured:
             change = self._change("runtime_s", rows, home)
-            exponent = self.coding_.exponents("runtime_s")[0]
-            turned = rows.log_run - rows.log_asked
-            own = UNLIKE * room(change.mean(axis=0), turned[:, 0], exponent) * noise[-1][1]
-            more = (turned[:, [k in PARALLEL for k in self.knobs]] > 0).any(axis=1)
+            turned, exponent = rows.log_run - rows.log_asked, self.coding_.exponents("runtime_s")[0]
+            more = np.any(turned[:, [k in PARALLEL for k in self.knobs]] > 0, axis=1)
+            own = exponent, self.unlike_, noise[-1][1]
             for t in TIMED & values.keys():
-                values[t] *= np.exp(own + more * wary(change + own))
+                values[t] *= np.exp(unlike_jobs.own_change(change, turned[:, 0], more, *own))
         unlike = self._not_believed(frame, rows, home, values)
         unlike = {m: w & (grade > 0) for m, w in unlike.items()} | {UNSEEN: grade == 0}
         silent = np.any(list(unlike.values()), axis=0)
@@ -324,17 +319,22 @@ class WithinApplication:
             hierarchy = self._learn(level, rows, prior, lost, rng)
             if self.identification_.by == "trial" and self.coding_.problem is None:
                 away = rows.effect[target] - home.effect[target]
-                own = unlike_turned(hierarchy, rows, away, exponents[0]) * (target in TIMED)
+                own = unlike_jobs.of_turned(hierarchy, rows, away, exponents[0])
+                own = own * (target in TIMED)
                 level = less_neighbours(level, flat, hierarchy, rows, p, own)
                 hierarchy = self._learn(level, rows, prior, lost, rng)
             point = hierarchy.weights[:, :-1].mean(axis=0)
+            if i == 0:
+                self.unlike_ = unlike_jobs.of_problems(left, x, point, p, rows, exponents[0])
             rest, alike = (
                 centred(left - np.einsum("nq,nq->n", c, point[rows.app]), cell) for c in (whole, x)
             )
             common = 0.0 if designed else drift(rest, cell)
             noise, (apart, between) = hierarchy.noise, unlike_runs(rest, alike, rows.problem, cell)
             hierarchy = replace(hierarchy, noise=np.hypot(noise, apart))
-            levels = fit_levels(whole, left, cell, rows.app, point, hierarchy.noise[:-1], common)
+            variance = hierarchy.noise[rows.app] ** 2
+            error = mean_errors(cell, variance, common, rows.problem, between)
+            levels = fit_levels(whole, left, cell, rows.app, point, error)
             ran = left - levels.of(x, rows.cell, rows.app, point)
             problems = fit_problem_levels(ran, request, rows.seen, noise[rows.app], between)
             parts = hierarchy, levels, exponents, common, by_request, problems

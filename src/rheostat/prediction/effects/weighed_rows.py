@@ -92,10 +92,6 @@ def _fitted_values(flat: Array) -> Array:
 
 GUESS_WORTH = 10.0
 """Runs that the slope of all applications weighs in the slope of one."""
-UNLIKE, DIVIDED = 0.2, 0.3
-"""Spread of the exponent between jobs of one application where more nodes gain nothing, and the
-share of it where work divides perfectly: larger problems scale farther, and a log rarely tells
-how large they are.  Few jobs of a trial do not tell the spread either."""
 
 
 def guess_slopes(rows: Rows, apps: int) -> Array:
@@ -121,44 +117,3 @@ def guess_slopes(rows: Rows, apps: int) -> Array:
 def requests_and_sizes(rows: Rows) -> Array:
     """(n, s + k): what a job asked for, and how large its problem is."""
     return np.concatenate([rows.request, rows.size], axis=1)
-
-
-def room(change: Array, turned: Array, exponent: float) -> Array:
-    """``turned`` (n,), log setting over log request, by how unlike jobs of one application are.
-
-    Where ``change`` (n,) of log runtime is ``exponent`` times ``turned``, as where work divides
-    perfectly, smaller and larger problems do the same; where it departs from that, they depart at
-    other settings.
-
-    >>> room(np.array([1.0, 0.5, 0.0]), np.array([-1.0, -1.0, -1.0]), -1.0)
-    array([-0.3 , -0.65, -1.  ])
-    """
-    departed = np.abs(change / np.where(turned == 0, 1.0, turned) - exponent)
-    return np.asarray(turned * (DIVIDED + (1 - DIVIDED) * np.minimum(departed, 1.0)))
-
-
-def unlike_turned(hierarchy: Hierarchy, rows: Rows, away: Array, exponent: float) -> Array:
-    """Spread (n,) of what the setting that ran did to each job, beside what it does to most.
-
-    ``away`` (n, p) are the effect columns of the setting that ran less those of the one asked for.
-    """
-    weights = hierarchy.weights[:, :-1].mean(axis=0)[rows.app, : away.shape[1]]
-    turned = (rows.log_run - rows.log_asked)[:, 0]
-    change = np.einsum("np,np->n", away, weights) + turned * exponent
-    return np.asarray(UNLIKE * np.abs(room(change, turned, exponent)))
-
-
-WARY = 2.0
-"""By how much the bad half of a forecast of more nodes is widened.  That time falls faster than
-the nodes grow, so that energy falls, happens on few sites.  Of many jobs and settings the advice
-takes those that a log of few turned jobs flatters most: on sites where no job took less energy on
-more nodes, 90 % intervals held .59 to .80 of the advised jobs, with this all."""
-
-
-def wary(change: Array) -> Array:
-    """(B, n) to add to forecasts of a log change (B, n): draws above the mean go farther.
-
-    >>> wary(np.array([[-0.1], [0.1]])).tolist()
-    [[0.0], [0.1]]
-    """
-    return np.asarray((WARY - 1) * np.maximum(change - change.mean(axis=0), 0.0))
