@@ -193,7 +193,8 @@ def test_what_is_stated_is_kept_and_what_was_not_reached_is_said(monkeypatch) ->
                           (Limits(cache_tokens=5000), "batch cap")):  # fmt: skip
         (note,) = shown(monkeypatch, ("", 0))(stated).notes
         assert note == (f"{names}: not stated, and not reached in this log (at most 100 requests "
-                        "with 1000 tokens ran at once); under more load state them")  # fmt: skip
+                        "with 1000 tokens ran at once); under more load state them, "
+                        "and expect larger errors: step times then go beyond this log")  # fmt: skip
     assert shown(monkeypatch, ("", 0), waits=True)(Limits(200)).cache_tokens == 768
     halves = shown(monkeypatch, ("batch_cap", 51))(place=Deployment(2))
     assert (halves.batch_cap, halves.running) == (51, 50)

@@ -28,18 +28,11 @@ from rheostat.core.decision import Assignment, Because
 from rheostat.core.dominance import Mask, hypervolume_2d, knee_index, non_dominated
 from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import GRADES, Array, Outcome
+from rheostat.core.units import unit_of
 from rheostat.errors import DataError, Infeasible
 
 SURE = 0.9
 """Share of draws in which a forecast must be better to be taken before what was measured."""
-
-_UNITS = {
-    "runtime_s": "s",
-    "power_w": "W",
-    "energy_j": "J",
-    "edp_js": "J s",
-    "node_hours": "node_h",
-}
 
 
 @dataclass(frozen=True)
@@ -77,7 +70,7 @@ class Objective:
     @classmethod
     def of(cls, name: str | Objective) -> Objective:
         """An objective from its name, unit looked up, minimised."""
-        return name if isinstance(name, Objective) else cls(name, "min", _UNITS.get(name, ""))
+        return name if isinstance(name, Objective) else cls(name, "min", unit_of(name))
 
     @property
     def sign(self) -> float:

@@ -16,6 +16,21 @@ _DURATION_S = {"ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 8
 _PREFIX = {"": 1.0, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 BINARY = {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}
 _NUMBER = r"([0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?)"
+_UNITS = {"edp_js": "J s", "node_hours": "node_h"}
+_ENDS = {"_s": "s", "_w": "W", "_j": "J", "_js": "J s", "_hz": "Hz", "_b": "B"}
+_NAMES = {
+    "edp_js": "energy-delay product",
+    "node_hours": "node-hours",
+    "cap_w": "power cap",
+    "cpu_cap_w": "CPU cap",
+    "gpu_cap_w": "GPU cap",
+    "itl_s": "time between tokens",
+    "ttft_s": "time to the first token",
+    "sample_s": "time per sample",
+    "epoch_s": "time per epoch",
+    "memory_peak_b": "peak memory",
+    "memory_share": "share of the GPUs' memory",
+}
 
 
 def parse_duration(text: str | float) -> float:
@@ -136,3 +151,24 @@ def format_moment(seconds: float, pattern: str = "%Y-%m-%d") -> str:
         return datetime.fromtimestamp(seconds, UTC).strftime(pattern)
     except (ValueError, OverflowError, OSError):
         return f"{seconds:.6g} s"
+
+
+def unit_of(name: str) -> str:
+    """The base unit that a quantity's name carries.
+
+    >>> unit_of("energy_j"), unit_of("memory_peak_b"), unit_of("nodes")
+    ('J', 'B', '')
+    """
+    return _UNITS.get(name) or next((u for e, u in _ENDS.items() if name.endswith(e)), "")
+
+
+def plain_name(name: str) -> str:
+    """What people call a quantity: the column's name without its unit.
+
+    >>> plain_name("runtime_s"), plain_name("epoch_s"), plain_name("batch_size")
+    ('runtime', 'time per epoch', 'batch size')
+    """
+    if name in _NAMES:
+        return _NAMES[name]
+    stem = name.rsplit("_", 1)[0] if unit_of(name) and "_" in name else name
+    return stem.replace("_", " ")

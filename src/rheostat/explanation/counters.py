@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rheostat.core.report import Chart, Grid, Section
-from rheostat.explanation.number_words import plain_name
+from rheostat.core.units import plain_name
 
 Facts = Mapping[str, Any]
 

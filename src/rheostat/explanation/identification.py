@@ -7,7 +7,7 @@ from dataclasses import asdict
 from math import exp
 from typing import TYPE_CHECKING, Any
 
-from rheostat.explanation.number_words import plain_name
+from rheostat.core.units import plain_name
 from rheostat.prediction.effects.plausible import SMALL_CHANGE
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from rheostat.core.units import plain_name
 from rheostat.errors import DataError
 from rheostat.prediction.serving_law import ServingLaw
 from rheostat.prediction.serving_law.left_out_models import left_out_models
@@ -12,11 +13,6 @@ from rheostat.prediction.serving_law.part_weights import FEWEST
 
 LEAST_HELD = 0.8
 """90 % intervals that hold less of what was left out than this are taken for no limit."""
-SAID = {
-    "itl_s": "time between tokens",
-    "energy_per_token_j": "energy per token",
-    "power_w": "power",
-}
 
 
 def interval_words(law: ServingLaw) -> list[str]:
@@ -32,9 +28,9 @@ def interval_words(law: ServingLaw) -> list[str]:
         ]
     each = zip(QUANTITIES, evidence.share, evidence.width, evidence.held, strict=True)
     return [
-        f"90 % intervals of {SAID[q]} held {100 * before:.0f} % of {evidence.groups} groups of "
-        f"runs that were left out; made {width:.2f} times as wide they hold {100 * after:.0f} %"
-        + _parts(share)
+        f"90 % intervals of {plain_name(q)} held {100 * before:.0f} % of {evidence.groups} "
+        f"groups of runs that were left out; made {width:.2f} times as wide they hold "
+        f"{100 * after:.0f} %" + _parts(share)
         for q, share, width, (before, after) in each
         if np.isfinite(after)
     ]
@@ -50,8 +46,8 @@ def new_model_words(law: ServingLaw, app: str) -> str:
     matched = left_out_models(law)
     said = f"{app} is in no run: all is predicted from its config and other models"
     each = [
-        f"{SAID[q]} was off by {100 * of.median_error:.0f} % in the median, 90 % intervals held "
-        f"{100 * of.held:.0f} %"
+        f"{plain_name(q)} was off by {100 * of.median_error:.0f} % in the median, 90 % "
+        f"intervals held {100 * of.held:.0f} %"
         for q, of in matched.items()
         if q != "power_w"
     ]

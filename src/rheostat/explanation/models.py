@@ -6,7 +6,8 @@ import math
 from typing import Any
 
 from rheostat.core.report import Chart, Grid, Section
-from rheostat.explanation.number_words import listed, plain_name, share
+from rheostat.core.units import plain_name
+from rheostat.explanation.number_words import listed, share
 from rheostat.prediction.compare import Row
 from rheostat.prediction.importance import Importance
 

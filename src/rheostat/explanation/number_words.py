@@ -11,56 +11,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rheostat.core.report import Chart
-from rheostat.core.units import format_quantity
+from rheostat.core.units import format_quantity, plain_name, unit_of
 
 MINUS = "\N{MINUS SIGN}"
 _TIMES = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 LEAST_S = 0.1
 """Below it times are in milliseconds."""
 _PREFIXES = (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3), ("", 1.0))
-UNITS: Mapping[str, str] = {
-    "runtime_s": "s",
-    "power_w": "W",
-    "energy_j": "J",
-    "edp_js": "J s",
-    "node_hours": "node_h",
-    "cap_w": "W",
-    "frequency_hz": "Hz",
-}
-_NAMES: Mapping[str, str] = {
-    "runtime_s": "runtime",
-    "power_w": "power",
-    "energy_j": "energy",
-    "edp_js": "energy-delay product",
-    "node_hours": "node-hours",
-    "cap_w": "power cap",
-    "cpu_cap_w": "CPU cap",
-    "gpu_cap_w": "GPU cap",
-    "frequency_hz": "frequency",
-    "itl_s": "time between tokens",
-}
-
-
-def unit_of(name: str) -> str:
-    """The base unit that a quantity's name carries.
-
-    >>> unit_of("energy_j"), unit_of("memory_peak_b"), unit_of("nodes")
-    ('J', 'B', '')
-    """
-    ends = {"_s": "s", "_w": "W", "_j": "J", "_js": "J s", "_hz": "Hz", "_b": "B"}
-    return UNITS.get(name) or next((u for e, u in ends.items() if name.endswith(e)), "")
-
-
-def plain_name(name: str) -> str:
-    """What people call a quantity: the column's name without its unit.
-
-    >>> plain_name("runtime_s"), plain_name("epoch_s"), plain_name("batch_size")
-    ('runtime', 'epoch', 'batch size')
-    """
-    if name in _NAMES:
-        return _NAMES[name]
-    stem = name.rsplit("_", 1)[0] if unit_of(name) and "_" in name else name
-    return stem.replace("_", " ")
 
 
 def cost_name(name: str) -> str:

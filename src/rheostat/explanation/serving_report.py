@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rheostat.core.report import Chart, Grid, Report, Section
-from rheostat.explanation.number_words import share, unit_of
+from rheostat.core.units import unit_of
+from rheostat.explanation.number_words import share
 
 Array = NDArray[np.float64]
 SHARES = np.concatenate([np.linspace(0.01, 0.95, 48), np.linspace(0.955, 0.995, 9)])

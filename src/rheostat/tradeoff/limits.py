@@ -29,21 +29,8 @@ from numpy.typing import NDArray
 
 from rheostat.core.front import Front
 from rheostat.core.outcome import Array
-from rheostat.core.units import format_quantity, parse_quantity
+from rheostat.core.units import format_quantity, parse_quantity, plain_name
 from rheostat.errors import DataError
-
-PLAIN = {
-    "runtime_s": "runtime",
-    "power_w": "power",
-    "energy_j": "energy",
-    "node_hours": "node-hours",
-    "memory_peak_b": "peak memory",
-    "edp_js": "energy-delay product",
-    "itl_s": "time between tokens",
-    "energy_per_token_j": "energy per token",
-    "ttft_s": "time to the first token",
-    "memory_share": "share of the GPUs' memory",
-}
 
 
 @dataclass(frozen=True)
@@ -85,7 +72,7 @@ class Limit:
         return _other_objective(front, self.quantity, self.excess(front))
 
     def __str__(self) -> str:
-        text = f"{PLAIN.get(self.quantity, self.quantity)} at most {_say(self.most, self.unit)}"
+        text = f"{plain_name(self.quantity)} at most {_say(self.most, self.unit)}"
         return text + _surely(self.confidence)
 
 
@@ -263,7 +250,7 @@ class MaxSlowdown:
         if self.against:
             asked = self.against
             against = "as requested" if asked == "requested" else f"at {_settings(asked)}"
-        limited = PLAIN.get(self.quantity, self.quantity)
+        limited = plain_name(self.quantity)
         text = f"at most {self.factor:g} times the {limited} {against}"
         return text + _surely(self.confidence)
 

@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 
 from rheostat.core.front import Front, Objective
 from rheostat.core.outcome import Array
+from rheostat.core.units import plain_name
 from rheostat.errors import DataError
-from rheostat.tradeoff.limits import PLAIN, MaxSlowdown
+from rheostat.tradeoff.limits import MaxSlowdown
 from rheostat.tradeoff.many_fronts import knee_heights
 
 MOST_WEIGHT = 1e6
@@ -58,7 +59,7 @@ class Knee:
         if len(objectives) > 1:
             return str(self)
         least = "most" if objectives[0].sense == "max" else "least"
-        return f"{least} {PLAIN.get(objectives[0].name, objectives[0].name)}"
+        return f"{least} {plain_name(objectives[0].name)}"
 
     def __str__(self) -> str:
         return "knee of the front"
@@ -164,7 +165,7 @@ class Weighted:
 
     def __str__(self) -> str:
         parts = [
-            PLAIN.get(k, k) + ("" if w == 1 else f"^{w:g}") for k, w in self.weights.items() if w
+            plain_name(k) + ("" if w == 1 else f"^{w:g}") for k, w in self.weights.items() if w
         ]
         return f"least {' x '.join(parts)}"
 

@@ -9,13 +9,13 @@ from typing import Any
 import polars as pl
 
 from rheostat.core.report import Chart, Grid, Report, Section
-from rheostat.core.units import format_moment
+from rheostat.core.units import format_moment, plain_name, unit_of
 from rheostat.decision.accuracy import Accuracy, accuracy_facts
 from rheostat.decision.backtest import Backtest, changes_by
 from rheostat.decision.decide import Advice, Change
 from rheostat.decision.evidence import e_value
 from rheostat.explanation.formats.grid_cells import change
-from rheostat.explanation.number_words import plain_name, quantity, share, signed, unit_of
+from rheostat.explanation.number_words import quantity, share, signed
 
 Explained = tuple[list[Section], dict[str, Any]]
 SHOWN, GROUPS = 20, 12

@@ -17,16 +17,9 @@ from rheostat.core.decision import Assignment, Decision
 from rheostat.core.front import Front
 from rheostat.core.jobs import JobTable
 from rheostat.core.report import Grid, Section
+from rheostat.core.units import plain_name, unit_of
 from rheostat.explanation.choices.front import Explained, asked, row_of
-from rheostat.explanation.number_words import (
-    cost_name,
-    listed,
-    plain_name,
-    setting_words,
-    share,
-    spanned,
-    unit_of,
-)
+from rheostat.explanation.number_words import cost_name, listed, setting_words, share, spanned
 
 FLAT = 0.03
 """Two runtimes nearer than this are the same to anyone who waits for them."""

@@ -17,14 +17,9 @@ from rheostat.core.front import Front
 from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import GRADES, Array
 from rheostat.core.report import Chart, Grid, Section
+from rheostat.core.units import plain_name, unit_of
 from rheostat.explanation.formats.long_tables import MOST
-from rheostat.explanation.number_words import (
-    cost_name,
-    listed,
-    plain_name,
-    setting_words,
-    unit_of,
-)
+from rheostat.explanation.number_words import cost_name, listed, setting_words
 from rheostat.explanation.pictures.scatter import GLYPHS
 from rheostat.prediction.effects.plausible import REASONS
 

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
-from rheostat.explanation.number_words import MINUS, plain_name, unit_of
+from rheostat.core.units import plain_name, unit_of
+from rheostat.explanation.number_words import MINUS
 from rheostat.explanation.pictures.drawing import Axis
 
 MOST = 8

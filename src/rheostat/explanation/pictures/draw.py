@@ -8,7 +8,8 @@ from itertools import islice, pairwise
 from typing import Any
 
 from rheostat.core.report import Chart
-from rheostat.explanation.number_words import chart_unit, number_words, plain_name
+from rheostat.core.units import plain_name
+from rheostat.explanation.number_words import chart_unit, number_words
 from rheostat.explanation.pictures import draw_schedule, draw_tree
 from rheostat.explanation.pictures.axes import axis_of, names_axis
 from rheostat.explanation.pictures.drawing import (

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from rheostat.core.report import Chart
-from rheostat.explanation.number_words import chart_unit, duration, number_words, plain_name
+from rheostat.core.units import plain_name
+from rheostat.explanation.number_words import chart_unit, duration, number_words
 from rheostat.explanation.pictures.axes import axis_of, even_ticks, names_axis, number, scale_of
 from rheostat.explanation.pictures.drawing import (
     Axis,

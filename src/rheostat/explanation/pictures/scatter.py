@@ -14,7 +14,8 @@ import math
 from collections.abc import Sequence
 
 from rheostat.core.report import Chart
-from rheostat.explanation.number_words import chart_unit, plain_name, quantity, share
+from rheostat.core.units import plain_name
+from rheostat.explanation.number_words import chart_unit, quantity, share
 
 GLYPHS = {"chosen": "\N{BLACK DIAMOND}", "requested": "\N{WHITE SQUARE}", "front": "o"}
 GLYPHS |= {"true": "x", "dominated": "\N{MIDDLE DOT}"}

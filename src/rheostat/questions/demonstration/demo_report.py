@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from rheostat.core.report import Chart, Section
+from rheostat.core.units import plain_name
 from rheostat.decision.accuracy import accuracy_facts
 from rheostat.explanation.choices.advice import accuracy_words, advice_grid, calibration_chart
 from rheostat.explanation.choices.choice import changes, explain_choice
 from rheostat.explanation.choices.front import explain_front, row_of
 from rheostat.explanation.models import explain_importance
 from rheostat.explanation.narrate import Narrative
-from rheostat.explanation.number_words import listed, plain_name, setting_words, share, signed
+from rheostat.explanation.number_words import listed, setting_words, share, signed
 from rheostat.questions.demonstration.demo import Demo, leaning
 
 NEXT = (

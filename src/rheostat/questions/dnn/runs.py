@@ -11,8 +11,8 @@ from rheostat.core.graph import Graph
 from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.outcome import Outcome
 from rheostat.core.report import Grid, Report, Section
+from rheostat.core.units import unit_of
 from rheostat.errors import QuestionError
-from rheostat.explanation.number_words import unit_of
 from rheostat.measurement.graphs.read_graph import graphs_of
 from rheostat.prediction.saved_models.persist import load, save
 from rheostat.prediction.step_cost import StepCost

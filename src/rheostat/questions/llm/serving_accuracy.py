@@ -14,9 +14,9 @@ import numpy as np
 from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import Array, Outcome
 from rheostat.core.report import Chart, Section
+from rheostat.core.units import plain_name
 from rheostat.decision.accuracy import Accuracy, accuracy, accuracy_facts
 from rheostat.explanation.choices.advice import accuracy_words, calibration_chart
-from rheostat.explanation.number_words import plain_name
 from rheostat.prediction.serving_law import ServingLaw
 from rheostat.prediction.serving_law.measured_rows import QUANTITIES
 

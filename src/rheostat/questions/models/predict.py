@@ -12,8 +12,9 @@ import numpy as np
 from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.outcome import Outcome
 from rheostat.core.report import Grid, Report, Section
+from rheostat.core.units import plain_name, unit_of
 from rheostat.core.vocabulary import VOCABULARY
-from rheostat.explanation.number_words import plain_name, quantity, unit_of
+from rheostat.explanation.number_words import quantity
 from rheostat.prediction.saved_models.persist import PREDICTORS, load
 from rheostat.questions import inputs, listener
 from rheostat.questions.answer import Answer

@@ -12,9 +12,10 @@ import polars as pl
 from rheostat.core.front import Constraint, Rule
 from rheostat.core.jobs import JobTable
 from rheostat.core.report import Grid, Report, Section
+from rheostat.core.units import plain_name, unit_of
 from rheostat.errors import DataError, Infeasible
 from rheostat.explanation.choices.choice import choice_facts
-from rheostat.explanation.number_words import plain_name, setting_words, unit_of
+from rheostat.explanation.number_words import setting_words
 from rheostat.questions import inputs, listener
 from rheostat.questions.answer import Answer
 from rheostat.questions.listener import question

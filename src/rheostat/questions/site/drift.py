@@ -14,10 +14,10 @@ import polars as pl
 from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.outcome import Array, Outcome, Predictor
 from rheostat.core.report import Grid, Report, Section
-from rheostat.core.units import format_moment
+from rheostat.core.units import format_moment, plain_name
 from rheostat.decision.replacement import FEWEST_GROUPS, FEWEST_JOBS, NEGLIGIBLE
 from rheostat.errors import DataError
-from rheostat.explanation.number_words import plain_name, share
+from rheostat.explanation.number_words import share
 from rheostat.prediction.saved_models.persist import PREDICTORS, load
 from rheostat.questions import inputs, listener
 from rheostat.questions.answer import Answer

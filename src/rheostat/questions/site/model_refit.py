@@ -14,9 +14,9 @@ from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.outcome import Array, Predictor
 from rheostat.core.report import Grid, Report, Section
 from rheostat.core.storage.files import replace_file
+from rheostat.core.units import plain_name
 from rheostat.decision.backtest import divided
 from rheostat.decision.replacement import FEWEST_GROUPS, FEWEST_JOBS, ModelComparison, compared
-from rheostat.explanation.number_words import plain_name
 from rheostat.prediction.saved_models.persist import save
 from rheostat.questions import inputs, listener
 from rheostat.questions.answer import Answer

@@ -10,9 +10,10 @@ from typing import Any, ClassVar
 import polars as pl
 
 from rheostat.core.report import Grid, Report, Section
+from rheostat.core.units import plain_name, unit_of
 from rheostat.decision.submission.randomised import Effect
 from rheostat.explanation.formats.grid_cells import change
-from rheostat.explanation.number_words import plain_name, quantity, share, unit_of
+from rheostat.explanation.number_words import quantity, share
 from rheostat.questions.answer import Answer
 
 FORECAST, MEASURED = "forecast by the model", "measured by randomisation"

@@ -165,5 +165,6 @@ def _unknown(limits: Limits) -> list[str]:
     names = [n for n, v in (("batch cap", limits.batch_cap), ("cache", limits.cache_tokens))
              if not v]  # fmt: skip
     seen = f"at most {limits.running} requests with {limits.held} tokens ran at once"
-    return [f"{' and '.join(names)}: not stated, and not reached in this log ({seen}); under more "
-            "load state them"]  # fmt: skip
+    said = f"{' and '.join(names)}: not stated, and not reached in this log ({seen})"
+    return [f"{said}; under more load state them, and expect larger errors: step times then go "
+            "beyond this log"]  # fmt: skip
