@@ -1,6 +1,6 @@
 """What does the guard cost each simple order, and how near does it keep the longest wait?
 
-    python benchmarks/guard.py [--replays 5] [--guard 1.5] [--bursts 2000] [--logs kth_sp2 ...]
+    python benchmarks/guard.py [--replays 5] [--guard 1.5] [--bursts 2000] [--logs ...]
 
 Each order under EASY, with and without the guard, on whole logs (of RICC the first 40,000 jobs) and
 on replays with submissions moved by up to 120 s; everything against FCFS with EASY in the same
@@ -35,6 +35,7 @@ LOGS = {
 }  # fmt: skip
 FIRST = {"RICC-2010-2": 40_000}
 ORDERS = ("sjf", "saf", "lxf", "wfp3", "unicef", "f1", "f4")
+ALL = (*ORDERS, "multifactor")
 
 
 def played(jobs: JobTable, machine: object, name: str) -> tuple[float, float]:
@@ -57,9 +58,9 @@ def of_log(stem: str, names: list[str], replays: int) -> np.ndarray:
     return np.array(rows)
 
 
-def table(limit: float, replays: int, stems: list[str]) -> list[str]:
+def table(limit: float, replays: int, stems: list[str], orders: list[str]) -> list[str]:
     """Markdown: a row per order, geometric means and the worst over logs and replays."""
-    names = [f"{o}+easy{g}" for o in ORDERS for g in ("", f"+{limit:g}x")]
+    names = [f"{o}+easy{g}" for o in orders for g in ("", f"+{limit:g}x")]
     logs = []
     for stem in stems:
         print(stem, file=sys.stderr, flush=True)
@@ -68,7 +69,7 @@ def table(limit: float, replays: int, stems: list[str]) -> list[str]:
              "|---|---|---|---|---|"]  # fmt: skip
     slow = np.exp(np.mean([np.log(x[:, :, 0]).mean(axis=0) for x in logs], axis=0))
     worst = np.max([x[:, :, 1].max(axis=0) for x in logs], axis=0)
-    for k, order in enumerate(ORDERS):
+    for k, order in enumerate(orders):
         a, b = 2 * k, 2 * k + 1
         lines.append(f"| {order} | {slow[a]:.3f} | {slow[b]:.3f} "
                      f"| {worst[a]:.2f} x | {worst[b]:.2f} x |")  # fmt: skip
@@ -112,11 +113,12 @@ def main() -> None:
     parser.add_argument("--guard", type=float, default=1.5)
     parser.add_argument("--bursts", type=int, default=2000)
     parser.add_argument("--logs", nargs="*", default=list(LOGS), metavar="LOG", help="or none")
+    parser.add_argument("--orders", nargs="*", default=list(ALL), choices=ALL)
     args = parser.parse_args()
     there = _there(args.logs)
     lines = broken(args.bursts, args.guard)
     if there:
-        lines += ["", *table(args.guard, args.replays, there)]
+        lines += ["", *table(args.guard, args.replays, there, args.orders)]
     print("\n".join(lines), flush=True)
 
 

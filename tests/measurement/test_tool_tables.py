@@ -168,6 +168,8 @@ def test_of_two_times_the_one_that_ran_is_taken(tmp_path, heading, row, runtime_
     (b"-- MySQL dump 10.13\nCREATE TABLE `jobs` (\n", "SQL dump"),
     (b"Job Id: 3000.pbs01\n    Job_Name = cavity\n", "-F json"),
     (b"<?xml version='1.0'?><jobs/>", "save its table"),
+    (b"\nAccounting information about jobs that are:\n  - submitted by", "bjobs -a -json"),
+    (b'"JOB_FINISH" "10.1" 1740787200 1001 1000 33554438 4 1740787200\n', "bjobs -a -json"),
     (b'{"apiVersion": "v1", "kind": "List", "items": []}', "jq -r"),
     (b'{"jobs": [{"jobArn": "arn:aws:batch"}]}', "describe-jobs"),
 ])  # fmt: skip

@@ -59,6 +59,7 @@ def workload(jobs: JobTable, machine: Machine) -> Workload:
         "no submission time": ~np.isfinite(submit),
         "no run time": ~np.isfinite(run),
         "negative run time": run < 0,
+        "never started, as jobs that were cancelled while they waited": _unstarted(jobs, run),
         "no processors asked for or used": ~(procs > 0),
         "processors are not a whole number": procs != np.floor(procs),
         f"more processors than the machine's {machine.procs}": procs > machine.procs,
@@ -88,6 +89,13 @@ def workload(jobs: JobTable, machine: Machine) -> Workload:
         int(unasked[row].sum()),
         tuple(notes),
     )
+
+
+def _unstarted(jobs: JobTable, run: Array) -> Array:
+    """Jobs of no length without a start, where the log tells that of others."""
+    start = jobs.numpy("start_s") if "start_s" in jobs.schema else np.full(len(jobs), np.nan)
+    never: Array = np.isnan(start) & (run == 0) & np.isfinite(start).any()
+    return never
 
 
 def sizes(jobs: JobTable) -> Array:

@@ -31,6 +31,9 @@ OTHERS = (
      rb"|-- (MySQL|MariaDB|PostgreSQL)",
      "an SQL dump: let the database write the table as CSV"),
     (rb"Job Id: ", "qstat -f as text: `qstat -x -f -F json` writes what is read"),
+    (rb'\s*Accounting information about jobs|\s*Job <\d+>|"JOB_(NEW|START|FINISH)" ',
+     "LSF's bacct or lsb.acct: `bjobs -a -json -o ...` writes what is read, as "
+     "docs/guide/measure.md has it"),
     (rb"\s*<[?!a-zA-Z]", "XML or HTML: save its table as CSV"),
     (rb"\s*=+ Serving Benchmark Result =+",
      "what a benchmark of vLLM or SGLang prints: its --save-result or --output-file is read"),
