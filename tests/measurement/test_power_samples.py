@@ -190,3 +190,32 @@ def test_dcgmi_and_a_clock_that_runs_from_zero(tmp_path):
 def test_cells_in_kilowatts_are_no_watts(tmp_path):
     file = smi(tmp_path / "g.csv", HEADS, range(9), lambda _, k: "1.2 kW" if k else "1200 W", 1)
     assert rh.read(file).frame["power_w"][0] == pytest.approx(1200)
+
+
+def test_samples_come_as_unevenly_as_a_meter_sends_them(tmp_path):
+    """Two outlets every 1 to 19 s at 400 and 300 W: told by a clock beside watts and names alone."""
+    file = tmp_path / "pdu.csv"
+    at, rows = START, []
+    for k in range(40):
+        at += datetime.timedelta(seconds=(1, 10, 19)[k % 3])
+        rows += [f"{at.isoformat()}Z,A{n},{w}" for n, w in ((1, 400), (2, 300))]
+    file.write_text("\n".join(["timestamp,outlet,active_power_w", *rows]) + "\n")
+    outlets = rh.read(file)
+    seconds = outlets.frame["runtime_s"][0]
+    assert outlets.frame["device"].to_list() == ["A1", "A2"]
+    assert outlets.frame["energy_j"].to_list() == pytest.approx([400 * seconds, 300 * seconds])
+    assert any("all 2 together" in n.message and "700 W" in n.message for n in outlets.notes)
+
+
+@pytest.mark.parametrize("first", ["2026-03-02 23:58:00", "2026-03-02 10:00:00"])
+def test_a_clock_without_a_date_is_no_run_time(tmp_path, first):
+    """Half a minute apart over midnight or by day, 500 W: 500 x 600 J."""
+    at = datetime.datetime.fromisoformat(first)
+    rows = [f"{at + datetime.timedelta(seconds=30 * k):%H:%M:%S},500" for k in range(21)]
+    file = tmp_path / "meter.csv"
+    file.write_text("\n".join(["time,watts", *rows]) + "\n")
+    assert rh.read(file).frame["energy_j"].to_list() == pytest.approx([300_000])
+    runs = tmp_path / "runs.csv"
+    runs.write_text("time,threads,watts\n" + "".join(
+        f"00:{50 // n:02d}:00,{n},{100 + n}\n" for n in range(1, 9)))  # fmt: skip
+    assert rh.read(runs).frame["runtime_s"][0] == 3000

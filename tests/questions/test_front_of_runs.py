@@ -107,3 +107,21 @@ def test_a_setting_that_holds_a_limit_in_the_mean_alone_is_named() -> None:
     assert answer.choice.setting == {"nodes": 16}
     (said,) = [str(n) for n in answer.notes if "left out" in str(n)]
     assert "8 nodes is left out: in the mean runtime at most 5m 0s, but not in 2 of its 3" in said
+
+
+@pytest.mark.parametrize("objectives", ["runtime_s", "runtime_s,energy_j", "node_hours"])
+def test_a_table_without_run_times_asks_for_them(objectives):
+    """Energy alone was a KeyError; it still answers what needs no time."""
+    runs = rh.table({"batch_size": [1, 2, 4], "nodes": [1, 1, 1], "energy_j": [10.0, 14.0, 25.0]})
+    with pytest.raises(rh.errors.DataError, match=r"has a run time.*--column runtime_s=THEIRS"):
+        rh.front(runs, knobs="batch_size=1,2,4", objectives=objectives)
+    least = rh.front(runs, knobs="batch_size=1,2,4", objectives="energy_j")
+    assert least.choice.setting == {"batch_size": 1}
+
+
+def test_a_rate_beside_power_is_named_by_decide():
+    """The power was there; what lacks is a time."""
+    runs = rh.table({"app": ["a"] * 3, "cap_w": [200, 250, 300], "power_w": [190.0, 240.0, 280.0],
+                     "samples_per_sec": [90.0, 100.0, 105.0]})  # fmt: skip
+    with pytest.raises(rh.errors.DataError, match="runtime_s=1/samples_per_sec"):
+        rh.decide(runs, knobs="cap_w=200,250,300")

@@ -287,8 +287,11 @@ def usual_objectives(log: JobTable, model: Model | None = None) -> tuple[str, ..
     >>> usual_objectives(table({"nodes": [1], "runtime_s": [60.0]}))
     ('runtime_s', 'node_hours')
     """
-    if model is not None or len(nodecount.targets_in(log)) > 1:
+    measured = nodecount.targets_in(log)
+    if model is not None or len(measured) > 1:
         return ("runtime_s", "energy_j")
+    if measured and "runtime_s" not in measured:
+        return judged(log, ("runtime_s", "energy_j"))
     usual = parse_names(without_energy(log.columns))
     listener.note(f"no row has power or energy: advice is for {' and '.join(usual)}")
     return usual
@@ -300,10 +303,11 @@ def judged(jobs: JobTable, objectives: Names, *, model: bool = True) -> tuple[st
     ``model`` tells whether the question takes a model that could.
     """
     wanted, measured = parse_objectives(objectives), nodecount.targets_in(jobs)
-    blind = [q for q in wanted if q in ("energy_j", "power_w", "edp_js") and len(measured) < 2]
+    needed = POWER_NEEDED if "runtime_s" in measured else TIME_NEEDED
+    blind = [q for q in wanted if q in needed and len(measured) < 2]
     if blind:
         raise DataError(
-            "--objectives",
+            f"asked for {', '.join(wanted)}",
             [
                 f"{_missing(measured)}, so {', '.join(blind)} cannot be learnt",
                 *_perhaps(jobs, measured),
@@ -313,9 +317,16 @@ def judged(jobs: JobTable, objectives: Names, *, model: bool = True) -> tuple[st
     return wanted
 
 
+POWER_NEEDED = ("energy_j", "power_w", "edp_js")
+TIME_NEEDED = ("runtime_s", "node_hours", "edp_js", "ed2p_js2")
+"""Objectives that a log without power, and one without run times, cannot teach."""
+
+
 def _instead(jobs: JobTable, measured: Sequence[str], *, model: bool) -> list[str]:
     if measured and "runtime_s" not in measured:
-        return []
+        given = _perhaps(jobs, measured)
+        return [] if given else ["where a column is one: --column runtime_s=THEIRS, a rate: "
+                                 "runtime_s=1/THEIRS"]  # fmt: skip
     return [f"try --objectives {without_energy(jobs.columns)}" + ", or give --model" * model]
 
 

@@ -70,10 +70,13 @@ def measured(
     given = Outcome.measured(runs, *there)
     names = [q for q in dict.fromkeys((*QUANTITIES, *wanted)) if q in given]
     values = {q: given[q][0] for q in names}
-    needed = [q for q in wanted if q in values or q in DERIVED]
+    needed = [q for q in wanted if q in values or q in DERIVED or q == "runtime_s"]
     if not len(runs) or not set(needed) <= set(values) or not set(knobs) <= set(runs.columns):
         return MeasuredSettings(runs, values, {})
-    whole = np.all([np.isfinite(values[q]) for q in needed or ["runtime_s"]], axis=0)
+    needed = needed or [q for q in ("runtime_s",) if q in values]
+    if not needed:
+        return MeasuredSettings(runs, values, {})
+    whole = np.all([np.isfinite(values[q]) for q in needed], axis=0)
     whole &= ~runs.cut_off
     at: dict[tuple[object, ...], list[int]] = {}
     for row, setting in enumerate(_settings(runs, knobs)):

@@ -19,6 +19,7 @@ from rheostat.errors import DataError
 from rheostat.measurement.checks import ROW, as_jobs
 from rheostat.measurement.monitoring.integrate import gauge_energy
 from rheostat.measurement.monitoring.sample_lines import (
+    DATED,
     PowerSamples,
     looks_sampled,
     looks_side_by_side,
@@ -28,8 +29,6 @@ from rheostat.measurement.monitoring.sample_lines import (
 GAPS = 5.0
 """Samples further apart than so many usual steps have nothing known between them."""
 LEAST_COVERED = 0.8
-DATED = 1e8
-"""Seconds since 1970 from here on have a date; others count from midnight or a start."""
 TOGETHER = "all {} together: "
 COLUMNS = (
     Column("device", "", Moment.SUBMIT, "what was watched"),

@@ -35,6 +35,7 @@ VALUE = re.compile(r"values?|reading|last|mean|wert|valeur|valor")
 DEVICE = (*GPUS, "uuid", "gpu_uuid", "gpu_index", "pci.bus_id", "device", "entity", "socket",
           "package", "domain", "sensor", "series", "legend", "metric")  # fmt: skip
 MODEL = ("name", "gpu_model", "modelname")
+TOTAL = re.compile(r"total|sum|\ball\b|overall|cluster|whole")
 DRAWN = ("power.draw", "power.draw.average", "power.draw.instant")
 RUNS = {"runtime_s", "energy_j", "nodes", "app", "job_id", "start_s", "end_s", "submit_s", "state",
         "batch_size", "threads", "cores", "tasks"}  # fmt: skip
@@ -47,6 +48,10 @@ UNSAID = (
 LEAST, REGULAR = 5, 0.9
 """Samples of which a clock is told, and the share of steps that is like the usual one."""
 EVERY_S = 1.0
+DATED = 1e8
+"""Seconds since 1970 from here on have a date; others count from midnight or a start."""
+SAMPLED_S = 3600.0
+"""Moments of a power that stands alone are samples if they come so often, however unevenly."""
 ALONE = "GPU"
 
 
@@ -83,7 +88,7 @@ def samples_in(path: str | Path, zone: str = "", named: Sequence[str] = ()) -> P
     chosen = [next((c for d in DRAWN for c in drawn if _bare(c) == d), drawn[0])] if smi else drawn
     if len(chosen) < len(drawn):
         notes.append(Note(f"power is {chosen[0]}; not used: {', '.join(set(drawn) - {*chosen})}"))
-    alike = len(chosen) > 1 and (all(map(SERIES.fullmatch, chosen)) or not _drawn(cells))
+    alike = _add_up(cells, chosen, device)
     parts = [
         pl.DataFrame({
             "device": device if len(chosen) == 1 else _beside(device, name),
@@ -94,6 +99,14 @@ def samples_in(path: str | Path, zone: str = "", named: Sequence[str] = ()) -> P
         for c, name in zip(chosen, series_names(chosen), strict=True)
     ]  # fmt: skip
     return PowerSamples(pl.concat(parts), tuple(notes), smi or alike)
+
+
+def _add_up(cells: Mapping[str, list[str]], chosen: Sequence[str], device: Sequence[str]) -> bool:
+    """Whether series are of things beside each other, as nodes and outlets, and not of parts."""
+    if len(chosen) > 1:
+        return all(map(SERIES.fullmatch, chosen)) or not _drawn(cells)
+    parts = {_bare(c) for c in _told_apart(cells)} - {*HOSTS, *GPUS}
+    return not parts & {*DEVICE} and not any(TOTAL.search(d.lower()) for d in device)
 
 
 def _beside(device: Sequence[str], name: str) -> list[str]:
@@ -165,9 +178,14 @@ def _runs(cells: Mapping[str, list[str]]) -> bool:
 
 
 def _regular(cells: Mapping[str, list[str]]) -> bool:
-    """Whether the clock goes on by like steps, and is a date, seconds since 1970, or from 0."""
-    t, _ = _seconds(cells, _clock(cells), "")
-    if t.null_count() or (0 < t[0] < 1e8):
+    """Whether a clock goes on, by like steps where other columns may be settings of runs.
+
+    It is a date, seconds since 1970, or from 0; a time of day where nothing else is there.
+    """
+    clock = _clock(cells)
+    t, _ = _seconds(cells, clock, "")
+    alone = set(cells) <= {*clock, *_drawn(cells), *_told_apart(cells)}
+    if t.null_count() or (0 < t[0] < DATED and not (alone and ":" in cells[clock[0]][0])):
         return False
     frame = pl.DataFrame({"device": _devices(cells), "t": t})
     parts = [part["t"].to_numpy() for part in frame.partition_by("device")]
@@ -175,7 +193,21 @@ def _regular(cells: Mapping[str, list[str]]) -> bool:
     if len(every) < LEAST - 1 or any((np.diff(t) < 0).any() for t in parts):
         return False
     usual = np.median(every)
-    return bool(np.mean((every > usual / 2) & (every < 2 * usual)) >= REGULAR)
+    like = bool(np.mean((every > usual / 2) & (every < 2 * usual)) >= REGULAR)
+    return like or (alone and usual < SAMPLED_S)
+
+
+def _told_apart(cells: Mapping[str, list[str]]) -> list[str]:
+    """Columns that say whose a sample is: known ones, else the only one of words that come again.
+
+    >>> _told_apart({"time": ["1", "2", "1", "2"], "outlet": ["A", "A", "B", "B"]})
+    ['outlet']
+    """
+    known = [c for c in cells if _bare(c) in (*HOSTS, *DEVICE, *MODEL)]
+    clock = _clock(cells)
+    words = [c for c in cells if c not in clock and _numbers(cells[c]).is_null().all()
+             and len(set(cells[c])) <= len(cells[c]) / 2]  # fmt: skip
+    return known or (words if len(words) == 1 else [])
 
 
 def _bare(head: str) -> str:
@@ -208,6 +240,7 @@ def _devices(cells: Mapping[str, list[str]]) -> list[str]:
     count = len(next(iter(cells.values())))
     device = next((named[d] for d in DEVICE if d in named), "")
     host = next((named[h] for h in HOSTS if h in named), "")
+    device = device or next((c for c in _told_apart(cells) if _bare(c) not in (*HOSTS, *MODEL)), "")
     ahead = "GPU " if device and _bare(device) in (*GPUS, "gpu_index") else ""
     alone = ALONE if _is_gpu(cells) else "" if host else "all"
     own = [alone] * count
