@@ -193,7 +193,7 @@ def test_cells_in_kilowatts_are_no_watts(tmp_path):
 
 
 def test_samples_come_as_unevenly_as_a_meter_sends_them(tmp_path):
-    """Two outlets every 1 to 19 s at 400 and 300 W: told by a clock beside watts and names alone."""
+    """Two outlets every 1 to 19 s at 400 and 300 W."""
     file = tmp_path / "pdu.csv"
     at, rows = START, []
     for k in range(40):

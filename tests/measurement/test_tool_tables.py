@@ -184,3 +184,16 @@ def test_memory_by_core_is_that_of_the_cores_given_where_none_is_asked_for(tmp_p
     log += "1|COMPLETED|2026-10-01T00:00:00|2026-10-01T00:00:00|2026-10-01T01:00:00|8|512Mc|1\n"
     frame = read(written(tmp_path, log, "jobs.txt")).frame
     assert frame["memory_b"].to_list() == [8 * 512 * 2**20]
+
+
+def test_times_of_the_shell_are_no_users(tmp_path, capsys):
+    """Seconds of processors were known before a run, and one of them a person: 'name a job'."""
+    file = tmp_path / "time.csv"
+    file.write_text("threads,real,user,sys\n1,3m12.250s,3m10.0s,0m1.0s\n"
+                    "2,1m40.500s,3m11.0s,0m1.2s\n4,0m52.125s,3m15.0s,0m2.0s\n")  # fmt: skip
+    assert read(file).frame["runtime_s"].to_list() == [192.25, 100.5, 52.125]
+    asked = ["--knob", "threads=1,2,4", "--objectives", "runtime_s"]
+    assert run(["front", str(file), *asked]) == 0
+    assert "4 threads: 52.1 s" in capsys.readouterr().err
+    file.write_text("threads,real\n1,3m12.250s\n2,1m40.500s\n")
+    assert read(file).frame["runtime_s"].to_list() == [192.25, 100.5]

@@ -60,3 +60,19 @@ def test_the_line_starts_the_engine_that_was_chosen():
 def test_engines_that_are_alike_are_taken_together():
     table = runs(engine=["sglang", "sglang", "vllm", "vllm", "sglang", "sglang"])
     assert "engine" not in rh.llm.plan(table, "m").setting
+
+
+@pytest.mark.parametrize("ways", [["off", "eagle3"], ["off", "ngram", "eagle3"]])
+def test_an_option_that_helps_here_and_harms_there_is_chosen_and_not_averaged(ways):
+    """Speculation halves the time of one request and lengthens that of a full batch."""
+    rows = [(b, w, (0.008 + 1e-4 * b) * {"off": 1.0, "ngram": 0.9}.get(w, 0.5 + b / 128))
+            for b in (1, 8, 32, 128) for w in ways]  # fmt: skip
+    caps, words, itl = map(list, zip(*rows, strict=True))
+    table = rh.table({
+        "app": ["m"] * len(rows), "params": [8e9] * len(rows), "gpu_model": ["H100"] * len(rows),
+        "gpus": [1] * len(rows), "batch_cap": caps, "speculative_decoding": words, "itl_s": itl,
+        "energy_per_token_j": [0.05 + 4 / b for b in caps]})  # fmt: skip
+    answer = rh.llm.plan(table, "m", itl="5ms")
+    assert (answer.setting["speculative_decoding"], answer.setting["batch_cap"]) == ("eagle3", 8)
+    assert any("the speculative_decoding is chosen, too" in note for note in answer.notes)
+    assert not any("disturbed" in note for note in answer.notes)

@@ -39,3 +39,15 @@ def test_steps_of_unlike_batches_are_said_not_to_compare(tmp_path):
     rows = {**rows, "epoch_time_s": [400.0, 300.0, 280.0]}
     del rows["step_time_ms"]
     assert not any("does more work" in str(n) for n in front(tmp_path, rows, **asked).notes)
+
+
+def test_strong_and_weak_scaling_of_one_file_are_told_apart():
+    """Runs of a setting that lie 1 to 8 times apart by a word were one line, 'count as repeats'."""
+    rows = [(n, kind, 800 / n if kind == "strong" else 800.0)
+            for n in (1, 2, 4, 8) for kind in ("strong", "weak")]  # fmt: skip
+    nodes, scaling, took = map(list, zip(*rows, strict=True))
+    runs = rh.table({"nodes": nodes, "scaling": scaling, "runtime_s": took})
+    notes = rh.front(runs, knobs="nodes=1,2,4,8", objectives="runtime_s").notes
+    (said,) = [str(n) for n in notes if "scaling=weak" in str(n)]
+    assert "is 1 to 8 times that with scaling=strong in the same 4" in said
+    assert "--knob scaling=strong,weak compares them" in said

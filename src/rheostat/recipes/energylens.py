@@ -20,7 +20,7 @@ import polars as pl
 from rheostat.core.front import Front
 from rheostat.core.jobs import Column, JobTable, Moment, Note, Schema
 from rheostat.core.space import Knob, Setting, Space, few_enough
-from rheostat.decision.serving.engine_line import ENGINE_COLUMN
+from rheostat.decision.serving.engine_line import ENGINE_COLUMN, OPTION_COLUMN
 from rheostat.errors import DataError
 from rheostat.measurement.serving.word_levels import word_levels
 from rheostat.prediction.accelerators import accelerator, accelerators
@@ -101,9 +101,12 @@ def in_engines(
 ) -> tuple[list[dict[str, Any]], tuple[Note, ...]]:
     """Settings in each engine, where a service ran in several whose runs differ clearly; a note.
 
+    So with an option of the engine, as speculative decoding, where that parts them.
+
     Their mean is of neither.  A column that the settings turn already stays as it is.
     """
-    columns = [c for c in own.columns if ENGINE_COLUMN.fullmatch(c) and c not in settings[0]]
+    columns = [c for kind in (ENGINE_COLUMN, OPTION_COLUMN) for c in own.columns
+               if kind.fullmatch(c) and c not in settings[0]]  # fmt: skip
     ran = set(OBJECTIVES) <= set(own.columns)
     keys = [c for c in (*settings[0], *SAME_WORK) if c in own.columns]
     for column in columns if ran else ():
@@ -137,8 +140,9 @@ def notes_on(runs: JobTable) -> tuple[Note, ...]:
     kept, values, notes = learnable(runs, OBJECTIVES)
     notes += sampled(len(kept))
     keys = [c for c in ("app", *knobs_in(kept), PRECISION, *SAME_WORK) if c in kept.columns]
-    notes += unlike_repeats(kept.frame, dict(zip(OBJECTIVES, values.T, strict=True)), keys)
-    return notes + word_levels(kept, keys, OBJECTIVES)
+    levels = word_levels(kept, keys, OBJECTIVES)
+    odd = unlike_repeats(kept.frame, dict(zip(OBJECTIVES, values.T, strict=True)), keys)
+    return notes + (levels or odd)
 
 
 def knobs_in(runs: JobTable) -> tuple[str, ...]:

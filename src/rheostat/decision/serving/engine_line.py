@@ -26,6 +26,11 @@ DTYPES = {"bf16": "bfloat16", "bfloat16": "bfloat16", "fp16": "float16", "float1
 
 ENGINE_COLUMN = re.compile(r"(serving_?|inference_?)?(engine|backend|framework)(_?name)?", re.I)
 """A column that names the engine of each run."""
+OPTION_COLUMN = re.compile(
+    r"(engine_?)?version|.*(specul|spec_?dec|draft|eagle|medusa|attention|attn|kv_?(cache)?_?d?type"
+    r"|cuda_?graph|compil|chunk|prefix_?cach|scheduling|quant).*", re.I,
+)  # fmt: skip
+"""A column that names an option of the engine: what it is turned to in each run."""
 
 
 def engine_line(model: str, setting: Mapping[str, Any], engine: str = "vllm") -> str:

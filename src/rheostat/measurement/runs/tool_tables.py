@@ -76,6 +76,8 @@ def _of_columns(frame: pl.DataFrame) -> Changed:
     for columns, change in TOOLS:
         if columns <= set(frame.columns):
             return change(frame)
+    if "real" in frame.columns and _of_shell(frame["real"]):
+        return _shell(frame)
     if any(f"{_valued(c)}_unit" in frame.columns for c in frame.columns if _valued(c)):
         return _reframe(frame)
     own = domains(frame)
@@ -109,10 +111,20 @@ def _pyrapl(frame: pl.DataFrame) -> Changed:
 
 
 def _shell(frame: pl.DataFrame) -> Changed:
-    """What the shell's ``time`` printed: the time on the wall, and of processors."""
-    return _renamed(frame, {"real": "real [s]"}), [
-        Note("real beside user and sys: taken as run time")
-    ]
+    """What the shell's ``time`` printed: the time on the wall, and seconds of processors.
+
+    >>> _shell(pl.DataFrame({"real": ["1m2.5s"], "user": ["2m0.1s"], "sys": ["0m1.0s"]}))[0].columns
+    ['real [s]', 'cpu_time_user', 'cpu_time_sys']
+    """
+    names = {"real": "real [s]", "user": "cpu_time_user", "sys": "cpu_time_sys"}
+    beside = " beside user and sys" if "user" in frame.columns else ""
+    return _renamed(frame, names), [Note(f"real{beside}: taken as run time")]
+
+
+def _of_shell(cells: pl.Series) -> bool:
+    """Whether cells are times as the shell prints them, ``3m12.250s``."""
+    there = cells.drop_nulls().cast(pl.String)
+    return len(there) > 0 and there.str.contains(r"^\d+m\d+[.,]\d+s$").all()
 
 
 def _hyperfine(frame: pl.DataFrame) -> Changed:

@@ -11,12 +11,15 @@ import polars as pl
 from rheostat.core.jobs import JobTable, Moment, Note
 from rheostat.core.space import Space
 from rheostat.errors import QuestionError
+from rheostat.measurement.runs.levels_apart import levels_apart
+from rheostat.measurement.serving.word_levels import of_words
 from rheostat.questions import listener
 from rheostat.questions.settings.machine_kinds import MachineKinds, apart, few, machine_kinds
 from rheostat.questions.settings.problem_size import grown
 from rheostat.questions.settings.unlike_work import unlike_work
 from rheostat.recipes import nodecount
 
+QUANTITIES = ("runtime_s", "power_w", "energy_j")
 NAMED = 3
 """Odd runs that are named."""
 SLIGHT_DRIFT = 0.02
@@ -81,7 +84,7 @@ def tell_unlike(runs: JobTable, space: Space) -> None:
                 f"{parted.words()}: runs that do not compare count as repeats; "
                 f"{parted.where(parted.fast[0])} leaves the others out"
             )
-    if mixed and not kinds:
+    if mixed and not kinds and not _tell_levels(runs, mixed, space.names):
         said = f"runs that differ in {', '.join(mixed)} count as repeats: --where tells apart"
         listener.note(said)
     if larger := grown(runs, space.names):
@@ -111,6 +114,20 @@ def tell_unlike(runs: JobTable, space: Space) -> None:
         listener.note(
             f"{said}: settings that ran early and late are not alike; run them in random order"
         )
+
+
+def _tell_levels(runs: JobTable, columns: Sequence[str], knobs: Sequence[str]) -> bool:
+    """Say by which columns of words runs of one setting lie apart; whether any was."""
+    there = [q for q in QUANTITIES if q in runs.columns]
+    words = [c for c in columns if of_words(runs.frame[c])]
+    apart = {c: far for c in words if (far := levels_apart(runs.frame, knobs, c, there))}
+    for column, far in apart.items():
+        one, both = (quote(f"{column}={v}") for v in (far.low, f"{far.low},{far.high}"))
+        listener.note(
+            f"{far.words(column)}, and they count as repeats of one setting, of whose mean the "
+            f"choice is: --where {one} takes one alone, --knob {both} compares them"
+        )
+    return bool(apart)
 
 
 def _flags(runs: JobTable) -> list[str]:
