@@ -55,6 +55,9 @@ NEVER = {
     "never the greater": "{ unsigned long h = a[i] / 3u; sum += a[i]; sum = h > sum ? h : sum; }",
     "never the greater, by a function": "{ sum += a[i]; "
     "sum = (unsigned long)fmax(sum, a[i] / 3); }",
+    "set to the most elsewhere": "{ unsigned v = a[i] % 8, w = v; if (v >= 7) w = 7; sum += w; }",
+    "element set to the most": "{ static unsigned t[4]; t[i % 4] = a[i] % 8; "
+    "if (t[i % 4] >= 7) t[i % 4] = 7; sum += t[i % 4]; }",
     "set to the most": "{ unsigned v = a[i] % 8; if (v > 7) v = 7; sum += v; }",
     "near the end": "{ static short t; t = (short)(t + a[i] % 200); sum = t; }",
     "near the end of a mask": "{ static int t; t += a[i] % 200; sum = t & 0x7fff; }",
@@ -92,6 +95,19 @@ NEVER = {
     "sum += a[i] % 1000 + (unsigned)q; }",
 }
 REACHED = {
+    "fronts": """  int many = n, level = 0;
+  while (many > 0) {
+    int next = 0;
+    for (int i = 0; i < many; i++) { sum += a[i] % 1000; next += i & 1; }
+    many = next;
+    level++;
+  }
+  sum += level > 1 ? level - 2 : 0;""",
+    "greater beside a bound": """  unsigned top = 0;
+  for (int i = 0; i < n; i++) a[i] = a[i] % 3 ? 1u << 20 : a[i] % 1000;
+  for (int i = 0; i < n; i++)
+    if (a[i] < 1 << 20) { sum++; if (a[i] > top) top = a[i]; }
+  sum += top;""",
     "stack": """  for (int i = 0; i < n; i++) {
     unsigned stack[2];
     int top = 0;

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from rheostat.measurement.code.reached_truths import STORED
+from rheostat.measurement.code.reached_truths import LOADED, STORED
+from rheostat.measurement.code.reached_values import NAME
 
 LABEL = re.compile(r'([-\w.$]+|"[^"]*"):')
 VALUE = r"[\w.\[\]]+(?:->[\w.\[\]]+)*"
@@ -25,32 +26,70 @@ CHOSEN = re.compile(
     r"\((?:noundef )?(float|double) (?:noundef )?([^\s,]+), "
     r"(?:float|double) (?:noundef )?([^\s,)]+)\)"
 )
+CHOSEN_OF = re.compile(r"\[ ([^\s,]+), %([^\s,\]]+) \]")
+TURNED = re.compile(r"(?:[sz]ext|trunc|[su]itofp|fpto[su]i|fpext|fptrunc) \S+ (%[^\s,]+) to")
 TYPES = {**dict.fromkeys("ij", "i32"), **dict.fromkeys("lmxy", "i64"), **dict.fromkeys("st", "i16"),
          "f": "float", "d": "double"}  # fmt: skip
 
 
-def is_taken(constant: str, targets: Sequence[str], rows: Sequence[str]) -> bool:
-    """Whether one of the blocks that a comparison leads to takes a constant.
+def is_taken(
+    constant: str, value: str, targets: Sequence[str], rows: Sequence[str],
+    defined: Mapping[str, str],
+) -> bool:  # fmt: skip
+    """Whether a block that a comparison leads to takes a constant in place of the value compared.
 
-    >>> is_taken("7", ("a", "b"), ["a:", "  store i32 7, ptr %x"])
+    >>> known = {"%1": "load i32, ptr %x"}
+    >>> is_taken("7", "%1", ("a", "b"), ["a:", "  store i32 7, ptr %x"], known)
     True
+    >>> is_taken("7", "%1", ("a", "b"), ["a:", "  store i32 7, ptr %y"], known)
+    False
     """
-    labels = "|".join(map(re.escape, targets))
-    taken = re.compile(rf"phi .*\[ {re.escape(constant)}, %(?:{labels}) \]")
+    made = _made(value, defined)
+    stored = [m for row in rows if (m := STORED.match(row))]
+    holds = {_place(m["place"], defined) for m in stored if _made(m["value"], defined) == made}
     block = ""
     for row in rows if targets else ():
         m = LABEL.match(row)
         block = m[1] if m else block
-        stored = block in targets and STORED.match(row)
-        if (stored and stored["value"] == constant) or taken.search(row):
+        if block in targets and (m := STORED.match(row)) and m["value"] == constant:
+            place = _place(m["place"], defined)
+            if place in holds or f"ptr {place}" in made:
+                return True
+        chosen = CHOSEN_OF.findall(row) if " = phi " in row else []
+        if (constant in [v for v, label in chosen if label in targets]
+                and made in [_made(v, defined) for v, _ in chosen]):  # fmt: skip
             return True
     return False
 
 
-def chooses(row: str) -> bool:
-    """Whether a line of a program takes the lesser or greater of two values.
+def _made(value: str, defined: Mapping[str, str]) -> str:
+    """What makes a value, but for the names of what it is made of; conversions are left out.
 
-    >>> chooses("x = a < b ? a : b;"), chooses("if (a < b) c = b;")
-    (True, False)
+    >>> _made("%2", {"%2": "sext i32 %1 to i64", "%1": "urem i32 %0, 8, !dbg !3"})
+    'urem i32 %, 8'
     """
-    return bool(LESSER.search(row[:MOST_ROW]))
+    said = defined.get(value, "")
+    while m := TURNED.match(said):
+        said = defined.get(m[1], "")
+    said = said.partition(", align")[0].partition(", !")[0]
+    if m := LOADED.match(said):
+        return f"load ptr {_place(m[1], defined)}"
+    return re.sub(NAME, "%", said) or value
+
+
+def _place(place: str, defined: Mapping[str, str]) -> str:
+    """A variable by its name, an element by how it is reached."""
+    said = defined.get(place, "")
+    return re.sub(NAME, "%", said.partition(", !")[0]) if "getelementptr" in said else place
+
+
+def chooses(row: str, column: int) -> bool:
+    """Whether a line of a program takes the lesser or greater of two values at a column.
+
+    >>> chooses("x = a < b ? a : b;", 7), chooses("if (a < b) c = b;", 7)
+    (True, False)
+    >>> chooses("if (a < 9) if (b > c) c = b;", 7)
+    False
+    """
+    return any(m.start() < column <= m.end() or not column
+               for m in LESSER.finditer(row[:MOST_ROW]))  # fmt: skip

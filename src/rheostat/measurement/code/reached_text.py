@@ -251,7 +251,7 @@ class _Marker:
         yield from self._kept(Comparison(at, how, constant, asked[1], self.made.end, targets,
                                          self.function), m["value"])  # fmt: skip
         yield from self._margin(m, at)
-        if how in ("lt", "gt") and constant and self._is_choice(at, constant, targets or ()):
+        if how in ("lt", "gt") and constant and self._is_choice(at, constant, value, targets or ()):
             sign = m["how"][:-2]
             yield from self._strictly(at, m["type"], value, constant, sign, (MIRRORED[how],))
 
@@ -291,11 +291,11 @@ class _Marker:
         m = LOADED.match(self.defined.get(operand, ""))
         return self.set_once.get(m[1], "") if m else ""
 
-    def _is_choice(self, at: At, constant: str, targets: Sequence[str]) -> bool:
+    def _is_choice(self, at: At, constant: str, value: str, targets: Sequence[str]) -> bool:
         """Whether the constant is taken where a value is beyond it: equality then shows nothing."""
         rows = self.files[at[0]].splitlines()
         text = rows[at[1] - 1] if at[1] <= len(rows) else ""
-        return is_taken(constant, targets, self.rows) or chooses(text)
+        return is_taken(constant, value, targets, self.rows, self.defined) or chooses(text, at[2])
 
     def _chosen(self, row: str) -> Iterator[str]:
         """The lesser or greater of two values by a function of the library."""
