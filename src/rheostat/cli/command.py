@@ -227,8 +227,8 @@ def _bounds(least: float | None, most: float | None) -> str:
 
 def _kind(param: Any) -> str:
     """Number, path or text, wherever this typer keeps it."""
-    told = getattr(param, "type_descriptor", None)
-    name = str(told.annotation if told else param.type.name).lower()
+    kind = getattr(param, "type_descriptor", None)
+    name = str(kind.annotation if kind else param.type.name).lower()
     if "path" in name or name == "file":
         return "PATH"
     return "N" if "int" in name or "float" in name else "TEXT"
