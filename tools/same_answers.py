@@ -4,6 +4,7 @@
 command that stands in the README and the guides, in their order and in a folder with the files they
 name: with ``--json`` and ``--html`` where it has them, or as it is typed.  Exit code, both streams
 and every file that it writes are compared.  One that takes more seconds of a processor is stopped.
+With ``--folder FOLDER --most N`` it runs the next N of them, and the next call goes on from there.
 """
 
 from __future__ import annotations
@@ -83,14 +84,13 @@ def desk(folder: Path) -> None:
     (folder / "alternatives.csv").write_text(blocks(page, "csv")[0])
 
 
-def tree(commit: str, folder: Path) -> Path:
+def tree(commit: str, folder: Path) -> None:
     """The sources of a commit."""
     folder.mkdir()
     packed = subprocess.run(
         ["git", "archive", commit, "src"], cwd=ROOT, capture_output=True, check=True
     )
     subprocess.run(["tar", "-x", "-C", folder], input=packed.stdout, check=True)
-    return folder / "src"
 
 
 def state(folder: Path) -> dict[str, bytes]:
@@ -125,19 +125,34 @@ def shown(content: bytes) -> Lines:
         return [hashlib.sha256(content).hexdigest()]
 
 
+def laid_out(asked: argparse.Namespace, place: Path) -> None:
+    """The sources of both commits, and a folder of files for each."""
+    place.mkdir(exist_ok=True)
+    desk(place / "files")
+    for k, commit in enumerate((asked.old, asked.new)):
+        tree(commit, place / f"tree-{k}")
+        shutil.copytree(place / "files", place / f"desk-{k}")
+    (place / "done.txt").touch()
+
+
 def compared(asked: argparse.Namespace, place: Path) -> int:
     """How many answers differ; each is printed as it comes."""
-    desk(place / "files")
-    sources = [tree(commit, place / f"tree-{k}") for k, commit in enumerate((asked.old, asked.new))]
-    desks = [Path(shutil.copytree(place / "files", place / f"desk-{k}")) for k in range(2)]
+    if not (place / "done.txt").exists():
+        laid_out(asked, place)
+    sources = [place / f"tree-{k}" / "src" for k in range(2)]
+    desks = [place / f"desk-{k}" for k in range(2)]
+    done = (place / "done.txt").read_text().splitlines()
     differing, at = 0, place / "desk"
-    for command in (c for c in typed() if re.search(asked.only, c)):
+    due = [c for c in typed() if re.search(asked.only, c) and c not in done]
+    for command in due[: asked.most]:
         words, answers = shlex.split(command), []
         argv = words if asked.as_typed else documented(words)
         for source, own in zip(sources, desks, strict=True):
             own.rename(at)  # so that both name the same paths
             answers.append(answered(argv, source, at, asked.limit))
             at.rename(own)
+        with (place / "done.txt").open("a") as kept:
+            kept.write(command + "\n")
         changed = list(difflib.unified_diff(*answers, lineterm="", n=0))[2:]
         differing += bool(changed)
         print(
@@ -155,8 +170,11 @@ def main() -> int:
     parser.add_argument("--only", default="", help="commands that contain this pattern")
     parser.add_argument("--as-typed", action="store_true", help="compare what a terminal shows")
     parser.add_argument("--limit", type=int, default=120, help="seconds of a processor")
-    with tempfile.TemporaryDirectory() as folder:
-        differing = compared(parser.parse_args(), Path(folder))
+    parser.add_argument("--folder", type=Path, help="where both are laid out and stay")
+    parser.add_argument("--most", type=int, help="commands in this call")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as own:
+        differing = compared(asked, (asked.folder or Path(own)).resolve())
     print(f"{differing} commands answer otherwise")
     return int(differing > 0)
 

@@ -61,9 +61,12 @@ def test_the_first_page_has_every_command_on_one_screen(capsys, monkeypatch):
     assert "--version" in options
 
 
+@pytest.mark.parametrize("columns", ["80", "100"])
 @pytest.mark.parametrize("words", [w for w in TREE if w], ids=" ".join)
-def test_the_help_of_a_command_is_a_screen_and_names_every_option(words, capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "100")
+def test_the_help_of_a_command_is_a_screen_and_names_every_option(
+    words, columns, capsys, monkeypatch
+):
+    monkeypatch.setenv("COLUMNS", columns)
     assert run([*words, "--help"]) == 0
     shown = capsys.readouterr().out
     assert len(shown.splitlines()) <= 45

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -575,11 +576,19 @@ def test_one_document_or_one_error(here, capsys, command, typed, called) -> None
         check_reads_well(answer)
 
 
+COUNTS = re.compile(
+    r"[\d,]+ (rows?|columns?|jobs?|runs?|iterations?|configurations?|settings?|applications?|"
+    r"networks?|programs?|requests?)\b(?!:)"
+)
+"""How a sentence begins that tells the size of what was read and answers nothing."""
+
+
 def check_reads_well(answer: Answer) -> None:
     """The answer comes first, in a sentence; no table is longer than a person reads."""
     for report in (answer.report(), answer.page_report()):
         sections = [s for s in shortened(report.sections) if not s.folded]
         assert not sections or sections[0].sentences
+        assert not sections or not COUNTS.match(sections[0].sentences[0])
         assert [s.title for s in sections if s.grid and len(s.grid.rows) > MOST] == []
         if sections and len(sections[0].sentences[0]) > 400:
             raise AssertionError(f"an answer is a sentence: {sections[0].sentences[0]}")

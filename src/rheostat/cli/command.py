@@ -7,6 +7,7 @@ wherever that stands: on the command line, in a variable or in a file of default
 
 from __future__ import annotations
 
+import copy
 import os
 import shutil
 import textwrap
@@ -57,8 +58,9 @@ class PlainCommand(TyperCommand):
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The options, without the names of their variables; in a help those that it explains."""
-        later = ctx.meta.get(LATER, ())
-        return _without_variables([p for p in super().get_params(ctx) if p not in later])
+        later = ctx.meta.get(LATER)
+        params = _without_variables([p for p in super().get_params(ctx) if p not in (later or ())])
+        return params if later is None else [_brief(p) for p in params]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """As typer does, but that an option of old is told what it is called now."""
@@ -201,6 +203,35 @@ def _without_variables(params: list[Any]) -> list[Any]:
     for param in params:
         param.show_envvar = False
     return params
+
+
+def _brief(param: Any) -> Any:
+    """A copy for the help, where what an option may be takes a word and its meaning the line."""
+    brief = copy.copy(param)
+    if param.param_type_name == "option" and param.metavar is None:
+        least, most = getattr(param, "min", None), getattr(param, "max", None)
+        brief.metavar = "" if param.is_flag else _bounds(least, most) or _kind(param)
+        brief.min = brief.max = None
+    if param.param_type_name == "option":
+        brief.opts = [", ".join(sorted(param.opts, key=lambda o: o[1] != "-"))]
+    return brief
+
+
+def _bounds(least: float | None, most: float | None) -> str:
+    """As ``0..0.99`` or ``1..``; the largest seed is no bound that anybody meets."""
+    if least is None and most is None:
+        return ""
+    ends = ["" if x is None or x >= 2**31 - 1 else f"{x:g}" for x in (least, most)]
+    return "..".join(ends)
+
+
+def _kind(param: Any) -> str:
+    """Number, path or text, wherever this typer keeps it."""
+    kind = getattr(param, "type_descriptor", None)
+    name = str(kind.annotation if kind else param.type.name).lower()
+    if "path" in name or name == "file":
+        return "PATH"
+    return "N" if "int" in name or "float" in name else "TEXT"
 
 
 def _moved(ctx: typer.Context, old: str, where: str) -> str:

@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 FIRST: dict[str, str] = {
-    "backtest": "test-fraction knob objectives slowdown within kind machine html json",
+    "backtest": "test-fraction knob slowdown within kind machine html json",
     "budget follow": "limits until nodes from tree hysteresis json",
     "budget plan": "budget extra limits nodes from objective out html json",
     "code refactor": "model base-url gguf samples budget input patch html json",
@@ -26,9 +26,10 @@ FIRST: dict[str, str] = {
     "fit": "out kind test-fraction knobs seed json",
     "front": "job where knob objectives rule within model html json",
     "llm calibrate": "learn batch-cap cache-tokens replicas html json",
-    "llm fit": "for next save model-config gpu map unit json",
-    "llm plan": "app knob itl ttft minimise trace model-config gpu html json",
+    "llm fit": "for next save model-config map unit json",
+    "llm plan": "app knob itl ttft minimise trace model-config html json",
     "llm proxy": "upstream policy priority within model host port",
+    "llm rank": "model save column test-fraction networks json",
     "llm simulate": "policies rate batch-cap within replicas html json",
     "search": "measure budget journal repeat method within html json",
     "serve": "demo model machine knob host port tokens",

@@ -38,16 +38,11 @@ def summary_report(facts: Facts, shown: Facts | None = None) -> Narrative:
 
 
 def _used(facts: Facts) -> tuple[str, ...]:
-    """Jobs, node-hours, energy, and what did not complete."""
-    said = [f"{_counted(facts['jobs'], 'job')}{_span(facts)}."]
+    """The answer, then jobs, node-hours, energy, and what did not complete."""
+    said = [_answer(facts), f"{_counted(facts['jobs'], 'job')}{_span(facts)}."]
     if facts["waiting_jobs"]:
         said.append(f"{_counted(facts['waiting_jobs'], 'job')} not begun yet: not counted.")
-    if facts["unit"]:
-        part = ""
-        if facts["counted"] < facts["jobs"]:
-            part = f" ({facts['counted']:,} jobs have a size and a run time)"
-        said.append(f"{_hours(facts['hours'], facts['unit'])}{part}.")
-    else:
+    if not facts["unit"]:
         said.append(
             "Node-hours: not known, sizes or run times are missing; where a table has them under "
             "another name: --column nodes=THEIRS (cores, start_s, end_s, runtime_s)."
@@ -65,6 +60,20 @@ def _used(facts: Facts) -> tuple[str, ...]:
         said.append(f"Energy: not known, {facts['energy_source']}.")
     said.append(_lost(facts))
     return tuple(said)
+
+
+def _answer(facts: Facts) -> str:
+    """What was used, how much of it was lost, and whether the log tells what a setting does."""
+    used, lost = "How much was used is not known", ""
+    if unit := facts["unit"]:
+        used = f"{_hours(facts['hours'], unit)} were used"
+        if facts["counted"] < facts["jobs"]:
+            used += f" by the {_counted(facts['counted'], 'job')} with a size and a run time"
+        if facts["ended_jobs"] and facts["hours"] > 0:
+            part = share(facts["lost_hours"] / facts["hours"])
+            lost = f", {part} of them by jobs that did not complete"
+    tells = "tells" if facts["settings"]["answers"] else "cannot tell"
+    return f"{used}{lost}; the log {tells} what another setting does."
 
 
 def _parts(facts: Facts) -> list[str]:

@@ -97,9 +97,9 @@ class TrialReading(Answer):
             for v in (said.by_trial, said.by_log, said.by_forecast)
         )
         sentences = (
-            f"{said.turned:,} jobs of {said.applications:,} applications ran at other {self.knob} "
-            "than asked for.",
-            f"Exponent of runtime in {self.knob}: {trial} by the trial, averaged over these jobs.",
+            f"Exponent of runtime in {self.knob} by the trial: {trial}, averaged over the "
+            f"{said.turned:,} jobs of {said.applications:,} applications that ran at other "
+            f"{self.knob} than asked for.",
             f"The requests of the log alone would say {log}.",
             f"What is advised rests on {forecast} for these jobs: {_agreement(said, self.knob)}.",
         )

@@ -31,7 +31,7 @@ def backtest(
 ) -> None:
     """Learn from the past, advise the recent jobs, report what it would have changed.
 
-    Rules and methods are those of `rheostat decide`. What really ran is compared with its forecast;
-    what the advised settings would have cost is a forecast and is called one. The recent jobs are
-    simulated on the site's machine with and without the advice: waiting, makespan, power.
+    Rules and methods are those of `rheostat decide`. What ran is compared with its forecast; what
+    advised settings would have cost is a forecast. The recent jobs are simulated on the site's
+    machine with and without the advice: waiting, makespan, power.
     """

@@ -35,10 +35,9 @@ def decide(
 ) -> None:
     """Advise a setting for every job of FILE, with the predicted saving and its interval.
 
-    Without --rule: least energy (without it node-hours) at no more than 10 % slowdown with 80 %
-    confidence, as surely no more energy, and what is saved counts as far as that is sure to hold;
-    --slowdown sets another percentage, which like all slowdowns refers to what each job asked for.
-    A log is first asked whether it can tell what a setting does; where it cannot, it is said what
-    to record or to try (exit code 3), and --kind names a model to be used nevertheless. Without
-    --model or --past the forecast learns from the finished jobs of FILE itself.
+    Without --rule: least energy (without it node-hours) at no more than 10 % slowdown (--slowdown)
+    against what each job asked for with 80 % confidence, as surely no more energy, and what is
+    saved counts as far as that is sure to hold. Where a log cannot tell what a setting does, it is
+    said what to record or to try (exit code 3); --kind names a model to be used nevertheless.
+    Without --model or --past the forecast learns from the finished jobs of FILE itself.
     """

@@ -19,8 +19,8 @@ def plan(
     knob: Annotated[
         list[str] | None,
         option(
-            "What may be turned, as gpus=1,2,4 or power_cap_w=400..700/100; others stay as "
-            "models of this architecture were run. Repeatable."
+            "What may be turned, as gpus=1,2,4 or power_cap_w=400..700/100 (others stay as "
+            "models of this architecture were run). Repeatable."
         ),
     ] = None,
     itl: Annotated[str, option("Most time between tokens, as 50ms or 50ms@0.9.")] = "",
@@ -32,13 +32,13 @@ def plan(
     kwh_price: Annotated[float, option("Price of a kilowatt-hour.", min=0.0)] = 0.0,
     carbon: Annotated[float, option("Carbon of electricity, gCO2e per kWh.", min=0.0)] = 0.0,
     trace: Annotated[
-        Path | None, option("Also choose replicas and order for this trace of requests.")
+        Path | None, option("Also replicas and order, for this trace of requests.")
     ] = None,
     ttft: Annotated[
         str,
         option(
-            "Most time to the first token: over the trace for 99 % (10s), else of a request "
-            "that finds a place, with --prompt-tokens, as 500ms@0.9."
+            "Most time to the first token, as 500ms@0.9: over the trace for 99 %, else of a "
+            "request that finds a place (--prompt-tokens)."
         ),
     ] = "",
     prompt_tokens: Annotated[float, option("Tokens of a prompt.", min=0.0)] = 0.0,
@@ -70,9 +70,9 @@ def plan(
     ] = None,
     unit: o.Units = None,
 ) -> None:
-    """Take the configuration with the least energy per token within the limits, or cost, or carbon.
+    """Take the configuration of least energy, cost or carbon a token within limits.
 
-    Configurations that RUNS hold for this model show their measurement, the law fills the others.
-    What simple rules would take, and what that costs more, stands below.  With --trace candidates
-    serve the trace in simulation, each with the fewest replicas that hold --ttft.
+    What RUNS hold for this model is a measurement, the law fills the rest. What simple rules would
+    take, and what that costs more, stands below.  With --trace candidates serve the trace in
+    simulation, each with the fewest replicas that hold --ttft.
     """

@@ -10,9 +10,8 @@ from rheostat.cli.options.declared import argument, option
 Runs = Annotated[
     list[Path],
     argument(
-        "Measured configurations, one or more files: an ML.ENERGY table, or any table of "
-        "runs with gpu_model, gpus, batch_cap, app, params, itl_s and energy_per_token_j "
-        "(--column, --map).",
+        "Measured configurations: ML.ENERGY tables, or runs with gpu_model, gpus, batch_cap, "
+        "app, params, itl_s and energy_per_token_j (--column, --map).",
         "RUNS...",
     ),
 ]
@@ -22,8 +21,7 @@ Kernels = Annotated[
 Config = Annotated[
     Path | None,
     option(
-        "The config.json beside the model's weights (Hugging Face): parameters, "
-        "precision and the bytes of its cache.",
+        "The model's config.json (Hugging Face): parameters, precision, bytes of its cache.",
         "--model-config",
     ),
 ]

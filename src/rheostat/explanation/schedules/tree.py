@@ -239,6 +239,14 @@ def _answer(rule: TreeRule, lead: str) -> list[str]:
     return [first, f"by {name} ({signed(weight)})"]
 
 
+def _like_its_teacher(facts: Facts, size: str) -> str:
+    """How well a tree of this size stands for the policy that it was made of."""
+    if not (certificate := facts.get("certificate")):
+        return f"{size}."
+    teacher, agree = facts.get("teacher", "its teacher"), _spread(certificate["agreement"])
+    return f"It decides as {teacher} in {agree} of new decisions: {size}."
+
+
 def certificate_words(facts: Facts) -> tuple[str, ...]:
     """The fidelity certificate in sentences; one that says so where there is none."""
     certificate = facts.get("certificate")
@@ -292,8 +300,9 @@ def tree_report(tree: PriorityTree, name: str = "tree", *, page: bool = False) -
     tree_rules = rules(tree)
     asked = [tree.features[i].said for i in dict.fromkeys(tree.feature[tree.left >= 0].tolist())]
     about = f" about {listed(asked)}" if asked else ""
+    size = f"{_many(len(tree_rules), 'rule')}, at most {_many(tree.depth, 'question')}{about}"
     said_first: tuple[str, ...] = (
-        f"{_many(len(tree_rules), 'rule')}, at most {_many(tree.depth, 'question')}{about}.",
+        _like_its_teacher(tree.facts, size),
         f"Within the rules jobs are ordered most by {overall_words(tree_rules)}.",
         "The waiting job of the highest priority goes first; others fill in as the policy "
         "backfills.",

@@ -59,8 +59,11 @@ class SuiteAnswer(Answer):
         """How many there are, and how many may be a baseline where that was tried."""
         states = [r["baseline"] for r in self.programs if "baseline" in r]
         tried = [s for s in states if s not in ("not run", "not read")]
-        fit = f"; {tried.count('admitted')} of {len(tried)} run may be a baseline" if tried else ""
-        return f"{len(self.programs):,} programs{fit}."
+        if not tried:
+            return f"The suite has {len(self.programs):,} programs; none was run here."
+        return (
+            f"Of {len(tried)} programs that were run {tried.count('admitted')} may be a baseline."
+        )
 
     def _grid(self) -> Grid:
         lines = tuple(tuple(_cell(r[h]) for h in self.heads) for r in self.programs)

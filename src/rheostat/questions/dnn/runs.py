@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+
 from rheostat.core.graph import Graph
 from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.outcome import Outcome
 from rheostat.core.report import Grid, Report, Section
-from rheostat.core.units import unit_of
+from rheostat.core.units import plain_name, unit_of
 from rheostat.errors import QuestionError
+from rheostat.explanation.number_words import number_words
 from rheostat.measurement.graphs.read_graph import graphs_of
 from rheostat.prediction.saved_models.persist import load, save
 from rheostat.prediction.step_cost import StepCost
@@ -61,17 +65,17 @@ class StepFitAnswer(Answer):
     path: str | None = None
 
     def report(self) -> Report:
-        """What was learned from, how right it is, what to measure next."""
+        """How right it is, what was learned from, what to measure next."""
         model = self.model
         learned = max(len(fit.log_y) for fit in model.fits_.values())
-        said = [f"{learned:,} configurations from {self.rows:,} runs; {len(model.apps_)} networks "
-                f"on {', '.join(model.devices_)}."]  # fmt: skip
-        said += [
+        said = [
             f"{name}: median error {100 * e['run']:.1f} % on a run left out, "
             f"{100 * e['network']:.1f} % on a network left out; that of the trivial baseline is "
             f"{100 * e['baseline']:.0f} %."
             for name, e in self.errors.items()
         ]
+        said.append(f"Learnt from {learned:,} configurations of {self.rows:,} runs: "
+                    f"{len(model.apps_)} networks on {', '.join(model.devices_)}.")  # fmt: skip
         said += [
             "Measure next: "
             + ", ".join(f"{k}={v}" for k, v in row.items() if v is not None)
@@ -130,9 +134,13 @@ class RunsAnswer(Answer):
         return (self.grid,)
 
     def beside(self) -> tuple[str, ...]:
-        """How many runs, and the risk."""
-        said = f"{len(self.jobs):,} runs; requests are too small with probability {self.risk:g}."
-        return (said,)
+        """What the first quantity is between, and the risk of a request."""
+        name = next(q for q in QUANTITIES if q in self.outcome)
+        middle = self.outcome.quantile(name, 0.5)
+        known = middle[np.isfinite(middle)].tolist() or [math.nan]
+        ends = dict.fromkeys(number_words(v, unit_of(name)) for v in (min(known), max(known)))
+        return (f"{plain_name(name)}: {' to '.join(ends)} in the median, each with its 90 % "
+                f"interval; a request is too small with probability {self.risk:g}.",)  # fmt: skip
 
 
 @question

@@ -42,9 +42,9 @@ class DescribeAnswer(Answer):
     format: str
 
     def report(self) -> Report:
-        """A row per column, as people read numbers."""
+        """Whether all was read, and a row per column, as people read numbers."""
         grid = _grid(self.jobs, words=True)
-        return Report(self._heading(), (Section("columns", _sentences(self.jobs), grid),))
+        return Report("", (Section("columns", self.beside(), grid),))
 
     def facts(self) -> dict[str, Any]:
         """Columns with units, moments and spreads, and what was odd."""
@@ -66,12 +66,16 @@ class DescribeAnswer(Answer):
         return (_grid(self.jobs),)
 
     def beside(self) -> tuple[str, ...]:
-        """Rows, columns, and what was left out."""
-        return (f"{self._heading()}; {_sentences(self.jobs)[0]}",)
-
-    def _heading(self) -> str:
-        name = "" if self.file is None else f"{self.file.name}: {self.format}, "
-        return f"{name}{len(self.jobs):,} rows, {len(self.jobs.columns)} columns"
+        """Whether all rows were read, and which of them tell less than others."""
+        name = "" if self.file is None else f"{self.file.name}, read as {self.format}: "
+        rows, dropped = len(self.jobs), sum(n.count for n in self.jobs.notes if n.dropped)
+        whole = f"all {rows:,} rows" if not dropped else (
+            f"{rows:,} of {rows + dropped:,} rows ({dropped:,} left out)"
+        )  # fmt: skip
+        cut = self.jobs.cut_off.sum() if "censored" in self.jobs.schema else 0
+        less = f"; {cut:,} runs were cut off (censored)" if cut else ""
+        said = f"{name}{whole} are here, with {len(self.jobs.columns)} columns{less}."
+        return (said[0].upper() + said[1:] if not name else said,)
 
 
 @question
@@ -167,10 +171,3 @@ def _said(value: Any, column: Column) -> str:
     if column.unit in ("", "1") and float(value).is_integer():
         return f"{value:,.0f}"
     return duration(value) if column.unit == "s" else format_quantity(value, column.unit)
-
-
-def _sentences(jobs: JobTable) -> tuple[str, ...]:
-    dropped = sum(n.count for n in jobs.notes if n.dropped)
-    if "censored" not in jobs.schema:
-        return (f"{dropped:,} rows left out",)
-    return (f"{dropped:,} rows left out, {jobs.cut_off.sum():,} runs cut off (censored)",)

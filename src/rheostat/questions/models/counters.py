@@ -9,8 +9,10 @@ from typing import Any, ClassVar
 
 from rheostat.core.jobs import Moment
 from rheostat.core.report import Grid, Report, Section
+from rheostat.core.units import plain_name
 from rheostat.errors import QuestionError
 from rheostat.explanation.counters import leverage_section
+from rheostat.explanation.number_words import share
 from rheostat.prediction.counters.counter_model import CounterModel
 from rheostat.prediction.saved_models import persist
 from rheostat.questions import inputs, listener
@@ -238,7 +240,8 @@ def _scores(facts: Mapping[str, Any]) -> Grid:
 
 def _report(facts: Mapping[str, Any]) -> Report:
     sentences = (
-        f"{facts['runs']} runs, {facts['rows']} rows. MAPE with its 95 % interval over "
+        _first(facts),
+        f"Learnt from {facts['runs']} runs, {facts['rows']} rows. MAPE with its 95 % interval over "
         "applications; cap is the mean per power cap.",
         *_used(facts),
     )
@@ -250,6 +253,21 @@ def _report(facts: Mapping[str, Any]) -> Report:
     if facts.get("predicted"):
         sections.append(_prediction_section(facts["predicted"]))
     return Report(TITLE, tuple(sections), facts)
+
+
+def _first(facts: Mapping[str, Any]) -> str:
+    """How far off the method that is explained is, beside the mean per power cap."""
+    asked = [m for m in facts["marks"] if m["method"] == facts["method_explained"]]
+    mark = next((m for m in asked if m["target"] == "power_w"), asked[0])
+    cap = [m["mape"][0] for m in facts["marks"] if m["method"] == "cap"
+           and (m["target"], m["split"]) == (mark["target"], mark["split"])]  # fmt: skip
+    beside = f", the mean per power cap by {share(cap[0], 1)}" if cap else ""
+    left = "an application" if mark["split"] == "application" else "a run"
+    error, low, high = mark["mape"]
+    return (
+        f"On {left} left out {mark['method']} is off by {share(error, 1)} "
+        f"[{100 * low:.1f} {100 * high:.1f}] of {plain_name(mark['target'])}{beside}."
+    )
 
 
 def _prediction_section(predicted: Sequence[Mapping[str, Any]]) -> Section:

@@ -61,9 +61,10 @@ class FitAnswer(Answer):
     file: Path | None = None
 
     def report(self) -> Report:
-        """What was learned, and how right it is."""
-        first = f"{self.method}, learnt from {self.rows:,} jobs."
-        return Report("", [Section("fit", (first, *self.sentences))], self.facts())
+        """How right it is, and from what it was learned."""
+        said = self.sentences or ("How right it is, is not known: no newer jobs were held back.",)
+        learned = f"{self.method}, learnt from {self.rows:,} jobs."
+        return Report("", [Section("fit", (*said, learned))], self.facts())
 
     def facts(self) -> dict[str, Any]:
         """The model's file, what it predicts, and its accuracy."""

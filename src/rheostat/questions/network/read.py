@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from rheostat.core.report import Grid, Report, Section
+from rheostat.explanation.number_words import listed
 from rheostat.measurement.network.folder import NetworkRun
 from rheostat.questions.answer import Answer
 from rheostat.questions.listener import question
@@ -47,8 +48,10 @@ class NetworkAnswer(Answer):
     def _counted(facts: Mapping[str, Any]) -> tuple[str, ...]:
         apps = facts["applications"]
         steps = sum(f["iterations"] for f in apps.values())
-        plural = "s" * (len(apps) != 1)
-        return (f"{len(apps)} application{plural}, {steps:,} iterations.",)
+        medians = {app: f["median_iteration_s"] for app, f in apps.items()}
+        takes = [f"{app} {t:.6g} s" for app, t in medians.items() if t is not None]
+        said = f"An iteration takes in the median: {listed(takes)}" if takes else "No time is known"
+        return (f"{said}; {steps:,} iterations were simulated.",)
 
     @staticmethod
     def _grid(facts: Mapping[str, Any]) -> Grid:

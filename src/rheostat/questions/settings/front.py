@@ -14,7 +14,7 @@ from rheostat.core.decision import Assignment
 from rheostat.core.front import Constraint, Front, Rule
 from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.outcome import DERIVED
-from rheostat.core.report import Grid, Report
+from rheostat.core.report import Grid, Report, Section
 from rheostat.core.space import Space
 from rheostat.decision.admissible import graded, only, too_good
 from rheostat.decision.batch_fronts import BatchFronts
@@ -105,6 +105,8 @@ class SettingsAnswer(LogAdvice):
             sections, facts = [answer, *sections, why], facts | reasons
         elif self.nearest is not None:
             facts["nearest"] = self.nearest
+            said = f"No setting holds the limits; the nearest is {setting_words(self.nearest)}."
+            sections = [Section("answer", (said,)), *sections]
         named = "job_id" in self.front.alternatives.columns
         return Narrative(f"Job {self._job}" if named else "", sections, facts)
 

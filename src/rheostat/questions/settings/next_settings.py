@@ -65,7 +65,9 @@ class NextAnswer(Answer):
         """The settings with what is expected of them, and the best so far."""
         (grid,) = self.grids()
         titles = tuple(plain_name(h) if h in self.expected else h for h in grid.heads)
-        said = (f"{self.measured} settings are measured; measure next:", *self._again)
+        more = f", then {len(self.settings) - 1} more" if len(self.settings) > 1 else ""
+        first = f"Measure next: {setting_words(self.settings[0])}{more}"
+        said = (f"{first}; {self.measured} settings are measured.", *self._again)
         section = Section("next", said, Grid(titles, grid.rows, grid.units))
         so_far = Section("so far", best_words(self.best))
         return Report("", [section, so_far], self.facts())
