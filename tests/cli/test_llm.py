@@ -170,6 +170,25 @@ def test_a_trace_is_served_and_whether_an_order_helps_is_said(tmp_path, capsys):
     assert "expected 4 numbers" in capsys.readouterr().err
 
 
+def test_first_tokens_of_tool_calls_are_late_where_the_trace_says_which_they_are(tmp_path):
+    """A request alone on its server: its first token is later by the delay, no other is."""
+    rows = [{"timestamp": 60 * k, "prompt_tokens": 100, "completion_tokens": 50,
+             "finish_reason": "tool_calls" if k % 2 else "stop"} for k in range(6)]  # fmt: skip
+    for name, kept in (("said", ()), ("unsaid", ("finish_reason",))):
+        lines = (json.dumps({k: v for k, v in row.items() if k not in kept}) for row in rows)
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
+    plain, late, unsaid = (
+        rh.llm.simulate(tmp_path / name, "fcfs", tool_delay_s=delay)
+        for name, delay in (("said", 0.0), ("said", 0.25), ("unsaid", 0.25))
+    )
+    first = [a.served["fcfs"].requests.numpy("start_s") for a in (plain, late, unsaid)]
+    assert first[1] - first[0] == pytest.approx([0, 0.25] * 3)
+    assert first[2].tolist() == first[0].tolist()
+    assert [any("--tool-delay is not used" in n for n in a.notes) for a in (late, unsaid)] == [
+        False, True,
+    ]  # fmt: skip
+
+
 def test_every_order_is_to_be_had_where_the_trace_says_expected_lengths(tmp_path, capsys):
     path = tmp_path / "t.csv"
     rows = ["0,900,500,400", "0,90,10,12", "0,300,20,1", "0,10,300,1000"]

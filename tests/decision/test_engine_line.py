@@ -49,6 +49,15 @@ def test_sizes_make_the_gpus_and_the_cap_is_of_whom_the_engine_counts():
         engine_line("m", SETTINGS[0], "ollama")
 
 
+def test_a_power_cap_is_set_beside_the_engine_by_the_tool_of_the_vendor():
+    capped = {"gpus": 1, "batch_cap": 8, "power_cap_w": 550.0}
+    for gpu, tool in (("H100", "nvidia-smi --power-limit 550"),
+                      ("AMD Instinct MI300X", "amd-smi set --power-cap 550")):  # fmt: skip
+        assert engine_line("m", {**capped, "gpu_model": gpu}).endswith(tool)
+    for absent in (None, float("nan")):
+        assert "#" not in engine_line("m", {**capped, "power_cap_w": absent})
+
+
 @pytest.mark.parametrize("engine", KNOWN)
 def test_the_precision_of_the_weights_is_an_option_or_a_checkpoint_of_its_own(engine):
     ends = [engine_line("m", {**SETTINGS[0], "weight_precision": p}, engine).partition("8 ")[2]

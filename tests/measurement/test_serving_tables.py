@@ -100,6 +100,7 @@ def test_of_what_a_library_says_the_first_line_counts(tmp_path):
     ("DeepSeek-R1-0528-Qwen3-8B", (8e9, 8e9)), ("DeepSeek-R1-Distill-Llama-70B", (70e9, 70e9)),
     ("openai/gpt-oss-20b", (20.9e9, 3.6e9)), ("Llama-4-Scout-17B-16E-Instruct", (109e9, 17e9)),
     ("GLM-4.5-Air-FP8", (106e9, 12e9)), ("GLM-4.7-Flash", (None, None)), ("ours", (None, None)),
+    ("llama8b-sql-adapter", (8e9, 8e9)), ("gemma-3n-E4B", (None, None)),
 ])  # fmt: skip
 def test_the_size_of_a_model_is_in_its_name(name, params):
     assert params_of(name) == params

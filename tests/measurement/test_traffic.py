@@ -113,3 +113,19 @@ def test_a_recorded_request_has_lengths_and_moments_in_order(what, tmp_path):
     else:
         with pytest.raises(DataError, match="no row was answered after it came"):
             read_recorded(tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize("names", [
+    ("timestamp", "prompt_tokens", "completion_tokens"), ("submit_s", "prompt_tokens",
+     "output_tokens"), ("timestamp", "input_length", "output_length"),
+])  # fmt: skip
+def test_what_a_trace_says_beside_lengths_is_kept_whatever_the_names(tmp_path, names):
+    path = tmp_path / "t.jsonl"
+    rows = [{**dict(zip(names, (k, 300, 20), strict=True)), "finish_reason": reason,
+             "block_hashes": [7, k], "cached_tokens": 16 * k}
+            for k, reason in enumerate(("stop", "tool_calls", None))]  # fmt: skip
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    made = read_traffic(path).frame
+    assert made["tool_calls"].to_list() == [False, True, False]
+    assert made["prefix_blocks"].to_list() == [[7, 0], [7, 1], [7, 2]]
+    assert made["cached_tokens"].to_list() == [0, 16, 32]

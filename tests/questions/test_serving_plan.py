@@ -16,7 +16,8 @@ from rheostat.prediction.accelerators import accelerator
 from rheostat.prediction.serving_law import ServingLaw
 from rheostat.prediction.serving_law.configurations import Configurations
 from rheostat.prediction.serving_law.law import NAMES
-from rheostat.questions.llm.serving_limits import MEMORY, TTFT, with_limits
+from rheostat.questions.llm.serving_limits import MEMORY, TTFT, overfull, with_limits
+from rheostat.questions.llm.serving_model import CacheSize
 from rheostat.questions.llm.serving_prices import CARBON, COST, Prices, priced
 from rheostat.questions.llm.serving_trace import (
     TraceLimits,
@@ -100,6 +101,21 @@ def test_first_tokens_take_the_prompt_and_a_step_and_memory_holds_weights_and_ca
     assert ((low < 0.95 * middle) & (middle < 0.95 * high)).all()  # no first token was measured
     taken = 16e9 + 50 * 2000 * 131_072
     assert made.mean(MEMORY) == pytest.approx([taken / 80e9, taken / 360e9])
+
+
+def test_a_batch_whose_caches_have_no_place_is_noted_with_how_much_it_is_over():
+    """8e9 parameters take 16 GB, a request of 10,000 tokens 1.31072 GB, an H100 has 80 GB."""
+    settings = table({"app": ["m"] * 3, "params": [8e9] * 3, "gpu_model": ["H100"] * 3,
+                      "gpus": [1] * 3, "batch_cap": [48, 500, 500],
+                      "prompt_tokens": [9000.0, 9000.0, None],
+                      "output_tokens": [1000.0] * 3})  # fmt: skip
+    fits, over, unsaid = (overfull(settings, i, CacheSize()) for i in range(3))
+    assert fits == unsaid == ()
+    share = (16e9 + 500 * 10_000 * 131_072) / 80e9
+    assert f"10,000 tokens needs {share:.2g} times the memory" in over[0].message
+    assert (
+        "--context-tokens 10000 leaves such settings out (the cache is guessed" in over[0].message
+    )
 
 
 def test_the_command_holds_first_tokens_memory_and_power_caps(tmp_path, capsys):

@@ -94,10 +94,30 @@ def load(
 def _read_all(
     files: Sequence[Path], form: str, otherwise: str, options: Mapping[str, Any]
 ) -> JobTable:
+    own = _own_columns(files, options)
     with listener.working(f"reading {', '.join(map(str, files))}"):
-        jobs = together(files, lambda f: read(f, form or _format(f, otherwise), options=options))
+        jobs = together(files, lambda f: read(f, form or _format(f, otherwise), options=own(f)))
     listener.notes(jobs.notes)
     return jobs
+
+
+def _own_columns(
+    files: Sequence[Path], options: Mapping[str, Any]
+) -> Callable[[Path], Mapping[str, Any]]:
+    """The options for each of several files: of columns that any has, those that it has itself."""
+    named = options.get("columns")
+    if len(files) == 1 or not named:
+        return lambda _: options
+    headings = {f: table_frame(f)[0].columns for f in files}
+    held = {f: _present(named, own) for f, own in headings.items()}
+    nowhere = {o: t for o, t in named.items() if not any(o in own for own in held.values())}
+    return lambda file: {**options, "columns": held[file] | nowhere}
+
+
+def _present(named: Mapping[str, str], headings: Sequence[str]) -> dict[str, str]:
+    """Pairs whose columns a table has; a value of all rows it has always."""
+    stated = {ours: text for ours, text in named.items() if text.startswith("=")}
+    return stated | present({o: t for o, t in named.items() if o not in stated}, headings)
 
 
 def opened(

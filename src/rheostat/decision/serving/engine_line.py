@@ -42,8 +42,9 @@ def engine_line(model: str, setting: Mapping[str, Any], engine: str = "vllm") ->
         Name or folder of the weights.
     setting
         ``gpus`` and ``batch_cap`` (of all copies); where they are there ``tp``, ``pp``, ``dp``,
-        ``ep`` and ``weight_precision``: fp8 is made by both engines of other weights, narrower
-        ones are a checkpoint of their own, which a comment says.
+        ``ep``, ``power_cap_w`` and ``weight_precision``: fp8 is made by both engines of other
+        weights, narrower ones are a checkpoint of their own and a cap is set beside the engine,
+        which comments say.
     engine
         One of `ENGINES`; an engine that the setting names counts instead.
 
@@ -62,12 +63,15 @@ def engine_line(model: str, setting: Mapping[str, Any], engine: str = "vllm") ->
     '# TRT-LLM with tensor parallel size 1 and a batch of 8: no line is known that starts it'
     >>> engine_line("m", {"gpus": 1, "batch_cap": 8, "weight_precision": "fp8"})
     'vllm serve m --max-num-seqs 8 --quantization fp8'
+    >>> engine_line("m", {"gpus": 1, "batch_cap": 8, "power_cap_w": 300.0, "gpu_model": "H100"})
+    'vllm serve m --max-num-seqs 8  # each GPU capped before: nvidia-smi --power-limit 300'
     """
     if engine not in ENGINES:
         raise DataError("--engine", [f"expected {' or '.join(ENGINES)}, got {engine!r}"])
     gpus, pp, dp, ep = (int(setting.get(k) or 1) for k in ("gpus", "pp", "dp", "ep"))
     tp = int(setting.get("tp") or max(1, gpus // (pp * dp)))
-    cap, weights = int(setting["batch_cap"]), _weights(setting.get("weight_precision"))
+    cap = int(setting["batch_cap"])
+    weights = _weights(setting.get("weight_precision")) + _power(setting)
     if named := next((str(v) for k, v in setting.items() if ENGINE_COLUMN.fullmatch(k)), ""):
         engine = next((e for e in ENGINES if e in named.lower()), named)
     if engine not in ENGINES:
@@ -95,6 +99,16 @@ def _above_one(sizes: Mapping[str, int]) -> str:
 def _cap(option: str, cap: int, copies: int) -> str:
     """Requests that each copy runs at once."""
     return f" {option} {math.ceil(cap / copies)}"
+
+
+def _power(setting: Mapping[str, Any]) -> str:
+    """What says that the GPUs are capped, which no engine does itself."""
+    watts = float(setting.get("power_cap_w") or 0)
+    if not watts > 0:
+        return ""
+    amd = re.search(r"\bMI\d{3}|AMD|Instinct", str(setting.get("gpu_model", "")))
+    command = "amd-smi set --power-cap" if amd else "nvidia-smi --power-limit"
+    return f"  # each GPU capped before: {command} {watts:.0f}"
 
 
 def _weights(precision: str | None) -> str:

@@ -6,7 +6,8 @@ import re
 
 import polars as pl
 
-SIZE = re.compile(r"(?<![a-z0-9.])(?:(\d+)x)?(\d+(?:\.\d+)?)b(?![a-z0-9])")
+SIZE = re.compile(r"(?:(?<![a-z0-9.])|(?<=[a-z]{3}))(?:(\d+)x)?(\d+(?:\.\d+)?)b(?![a-z0-9])")
+"""Behind a word, too (``llama8b``), but not behind a letter or two (``A3B``, ``E4B``)."""
 MIXTURES = {
     r"8x7b": (46.7e9, 12.9e9), r"8x22b": (141e9, 39e9), r"gpt-oss-120b": (117e9, 5.1e9),
     r"gpt-oss-20b": (20.9e9, 3.6e9), r"deepseek-(v2-lite|coder-v2-lite)": (15.7e9, 2.4e9),

@@ -91,7 +91,6 @@ def in_seconds(frame: pl.DataFrame, path: Path) -> tuple[pl.DataFrame, list[Note
     """
     notes: list[Note] = []
     made = {ours: _number(frame[theirs]) for ours, theirs in _columns(frame, TOKENS).items()}
-    made |= {ours: _number(frame[theirs]) for ours, theirs in _columns(frame, CACHED).items()}
     output = made.get("output_tokens")
     late = _durations(frame, output, path, notes)
     made |= _moments(frame, late, notes)
@@ -104,8 +103,19 @@ def in_seconds(frame: pl.DataFrame, path: Path) -> tuple[pl.DataFrame, list[Note
         if "end_s" not in made and {"start_s", "output_tokens"} <= set(made) and "tpot" in late:
             made["end_s"] = made["start_s"] + late["tpot"] * (made["output_tokens"] - 1)
     notes += _idle(frame, made)
-    made |= _failed(frame) | _tool_calls(frame)
+    made |= _failed(frame) | said_of_answers(frame)
     return pl.DataFrame({name: values.alias(name) for name, values in made.items()}), notes
+
+
+def said_of_answers(frame: pl.DataFrame) -> dict[str, pl.Series]:
+    """``cached_tokens`` and ``tool_calls`` (whether it calls one), those that columns say.
+
+    >>> log = pl.DataFrame({"cachedTokens": [9, 0], "finish_reason": ["stop", "tool_calls"]})
+    >>> {name: values.to_list() for name, values in said_of_answers(log).items()}
+    {'cached_tokens': [9.0, 0.0], 'tool_calls': [False, True]}
+    """
+    cached = _columns(frame, CACHED).items()
+    return {ours: _number(frame[theirs]) for ours, theirs in cached} | _tool_calls(frame)
 
 
 def _plain(name: str) -> str:

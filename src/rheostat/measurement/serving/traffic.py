@@ -18,8 +18,13 @@ from rheostat.errors import DataError
 from rheostat.measurement.checks import rows_where
 from rheostat.measurement.dates import iso_seconds
 from rheostat.measurement.serving.frames import frame_of, not_found
-from rheostat.measurement.serving.prefix_text import prefix_blocks_of
-from rheostat.measurement.serving.recorded_names import has_unit, in_seconds, their_name
+from rheostat.measurement.serving.prefix_text import LISTS, prefix_blocks_of
+from rheostat.measurement.serving.recorded_names import (
+    has_unit,
+    in_seconds,
+    said_of_answers,
+    their_name,
+)
 from rheostat.measurement.serving.recorded_requests import SHARED, is_record, read_recorded
 from rheostat.measurement.serving.requests import COLUMNS, is_requests, read_requests
 
@@ -67,17 +72,15 @@ def read_traffic(
     frame, said = _as_it_stands(path, columns)
     for names, seconds in ((AZURE, _instants), (MOONCAKE, _milliseconds)):
         if set(names) <= set(frame.columns):
-            blocks = (
-                [pl.col("hash_ids").alias("prefix_blocks")] if "hash_ids" in frame.columns else []
-            )
             frame = frame.select(
-                seconds(names[0]), *blocks,
+                seconds(names[0]), *_beside_lengths(frame),
                 prompt_tokens=pl.col(names[1]), output_tokens=pl.col(names[2]),
             )  # fmt: skip
             break
     else:
         theirs = {t: o for o, t in (columns or {}).items() if t in frame.columns and t != o}
         frame = frame.rename(theirs)
+        frame = frame.with_columns(_beside_lengths(frame))
         if texts and "prompt_tokens" in frame.columns:
             tokens = frame["prompt_tokens"].cast(pl.Float64, strict=False)
             made = prefix_blocks_of(frame, tokens)
@@ -120,7 +123,19 @@ def _by_their_names(frame: pl.DataFrame, path: Path) -> tuple[pl.DataFrame, tupl
     made, notes = in_seconds(frame.select(theirs.values()), path)
     said = ", ".join(f"{o} = {t}" for o, t in theirs.items() if o != t)
     unit = " (without a unit in its name: seconds)" * (not has_unit(theirs["submit_s"]))
-    return made.select(NAMES), (Note(f"guessed: {said}{unit}"), *notes)
+    return made.select(NAMES).with_columns(_beside_lengths(frame)), (
+        Note(f"guessed: {said}{unit}"),
+        *notes,
+    )
+
+
+def _beside_lengths(frame: pl.DataFrame) -> list[pl.Series]:
+    """Whether answers call tools, what was held of prompts, and their blocks, where it is said."""
+    made = said_of_answers(frame)
+    blocks = next((c for c in LISTS if isinstance(frame.schema.get(c), pl.List)), None)
+    if blocks is not None:
+        made["prefix_blocks"] = frame[blocks]
+    return [values.alias(name) for name, values in made.items()]
 
 
 def _instants(name: str) -> pl.Expr:

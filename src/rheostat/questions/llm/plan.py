@@ -40,6 +40,7 @@ from rheostat.questions.llm.serving_lengths import at_lengths
 from rheostat.questions.llm.serving_limits import (
     MEMORY,
     TTFT,
+    overfull,
     refuse_beyond_measured,
     with_limits,
 )
@@ -203,7 +204,7 @@ def plan(
             write_csv(as_runs(app, front, _allowed(front, limits)).frame, out)
         answer = PlanAnswer(app=app, engine=engine, law=law, front=front, aim=aim, runs=jobs,
                             kernels=prior, gpus=sheets)  # fmt: skip
-        return _chosen(answer, limits, standing_too=minimise == "energy")
+        return _chosen(answer, limits, cache, standing_too=minimise == "energy")
 
 
 def _aimed(front: Front, minimise: str, prices: Prices) -> tuple[Front, str]:
@@ -274,7 +275,9 @@ def _limits(law: ServingLaw, asked: Mapping[str, str | Limit]) -> list[Limit]:
     return limits
 
 
-def _chosen(answer: PlanAnswer, limits: Sequence[Limit], *, standing_too: bool) -> PlanAnswer:
+def _chosen(
+    answer: PlanAnswer, limits: Sequence[Limit], cache: CacheSize, *, standing_too: bool
+) -> PlanAnswer:
     """The answer with its choice; an error that carries the front where nothing holds the limits.
 
     The law's choice gives way to a standing rule where that is the surer.
@@ -295,6 +298,8 @@ def _chosen(answer: PlanAnswer, limits: Sequence[Limit], *, standing_too: bool) 
     if kept:
         choice = alike.choose(kept, limits)
         listener.line(str(kept))
+    if choice.because.evidence != "measured":
+        listener.notes(overfull(front.alternatives, choice.index, cache))
     return replace(answer, choice=choice, simple=simple)
 
 

@@ -6,15 +6,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rheostat.core.jobs import JobTable
+import polars as pl
+
+from rheostat.core.jobs import JobTable, Note
 from rheostat.errors import DataError
 from rheostat.measurement.serving.kernel_tables import read_kernels
 from rheostat.measurement.serving.model_config import ModelConfig, model_config
 from rheostat.prediction.accelerators import Accelerator, stated_accelerator
+from rheostat.prediction.serving_law.configurations import Configurations
 from rheostat.questions import inputs, listener
 from rheostat.questions.llm.kernel_prior import kernel_prior
 from rheostat.questions.llm.serving_model import of_known_size, only_app, with_config
-from rheostat.recipes.energylens import known_gpus
+from rheostat.recipes.energylens import PRECISION, known_gpus
 from rheostat.recipes.nodecount import prepared
 
 Files = inputs.Jobs | Sequence[Path | str]
@@ -76,7 +79,37 @@ def configured(
     made = jobs if model is None else with_config(jobs, app or only_app(jobs), model)
     made = of_known_size(made, app)
     listener.notes(made.notes[len(jobs.notes) :])
+    made, notes = knobs_filled(made) if "params" in made.columns else (made, ())
+    listener.notes(notes)
     return made, model
+
+
+UNSAID = {"pp": "pp", "ep": "ep", "dp": "dp", "tp": "split", "power_cap_w": "cap_w"}
+"""Knobs that some rows state and others do not, and what the law takes them to be there."""
+
+
+def knobs_filled(runs: JobTable) -> tuple[JobTable, tuple[Note, ...]]:
+    """Knobs that some runs state with what the law takes where others do not, and what those are.
+
+    >>> from rheostat import table
+    >>> runs = table({"app": ["m"] * 2, "params": [8e9] * 2, "gpu_model": ["H100"] * 2,
+    ...               "gpus": [4, 4], "tp": [2, None], "batch_cap": [8, 8]})
+    >>> made, notes = knobs_filled(runs)
+    >>> made.numpy("tp").tolist(), notes[0].message
+    ([2.0, 4.0], 'tp is not stated in some rows, and taken as GPUs / (pp x dp)')
+    """
+    words = {"tp": "GPUs / (pp x dp)", "power_cap_w": "the rated power", PRECISION: "bf16"}
+    frame, notes = runs.frame, []
+    for name in (*UNSAID, PRECISION):
+        if name not in frame.columns or not 0 < frame[name].null_count() < len(frame):
+            continue
+        taken = pl.lit("bf16")
+        if name != PRECISION:
+            taken = pl.lit(pl.Series(getattr(Configurations.of(runs), UNSAID[name])))
+        notes.append(Note(f"{name} is not stated in some rows, and taken as {words.get(name, 1)}",
+                          count=frame[name].null_count()))  # fmt: skip
+        frame = frame.with_columns(pl.coalesce(pl.col(name), taken).alias(name))
+    return JobTable(frame, runs.schema, runs.notes), tuple(notes)
 
 
 def kernel_medians(directory: Path | str | None) -> dict[str, dict[str, float]] | None:

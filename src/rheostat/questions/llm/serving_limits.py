@@ -27,7 +27,7 @@ from rheostat.prediction.serving_law.law import token_s
 from rheostat.prediction.serving_law.measured_range import REACH
 from rheostat.prediction.serving_law.parameter_draws import parameter_draws
 from rheostat.questions.llm.measured_first_tokens import measured_first_tokens, ratio_draws, words
-from rheostat.questions.llm.serving_model import AS_LLAMA, CacheSize
+from rheostat.questions.llm.serving_model import AS_LLAMA, GUESS, CacheSize
 
 TTFT, MEMORY = "ttft_s", "memory_share"
 
@@ -114,6 +114,21 @@ def _numbers(runs: JobTable, column: str) -> Array:
         return np.full(len(runs), np.nan)
     values = runs.frame[column].cast(pl.Float64, strict=False).fill_null(np.nan)
     return np.asarray(values.to_numpy(), dtype=float)
+
+
+def overfull(settings: JobTable, row: int, cache: CacheSize) -> tuple[Note, ...]:
+    """A note where a full batch of requests as long as planned has no place in the memory."""
+    one = settings.rows(np.array([row]))
+    tokens = float(np.sum([_numbers(one, c) for c in ("prompt_tokens", "output_tokens")]))
+    if not np.isfinite(tokens):
+        return ()
+    share = float(memory_share(one, cache.request_b(one, tokens))[0])
+    if share <= 1:
+        return ()
+    said = f"a full batch of requests of {tokens:,.0f} tokens needs {share:.2g} times the memory"
+    guessed = "" if cache.model else f" ({GUESS.message})"
+    return (Note(f"{said}: fewer would run at once, so that time and energy are others; "
+                 f"--context-tokens {tokens:.0f} leaves such settings out{guessed}"),)  # fmt: skip
 
 
 def memory_share(settings: JobTable, request_b: Array) -> Array:

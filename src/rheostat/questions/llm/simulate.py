@@ -184,6 +184,9 @@ def simulate(
     orders = parse_names(policies)
     if not orders:
         raise DataError("--policies", ["expected names of orders, as fcfs,cost-oracle; got none"])
+    if tool_delay_s and "tool_calls" not in jobs.columns:
+        listener.note("the trace does not say which answers call tools (finish_reason): "
+                      "--tool-delay is not used")  # fmt: skip
     jobs = jobs.with_columns([], submit_s=jobs.numpy("submit_s") / rate)
     jobs, refused = _that_fit(jobs, cache_tokens)
     times, watts = parse_numbers(step_s, 4, "--step"), parse_numbers(power_w, 2, "--power")
