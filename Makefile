@@ -85,6 +85,8 @@ bench-simulate: install
 
 bench-learned: install
 	@$(BIN)/python benchmarks/learned.py --write-docs
+	@$(BIN)/python benchmarks/guard_choice.py --write-docs
+	@$(BIN)/python benchmarks/best_of_past.py --no-past
 
 # rewrites the pages and blocks that come from the code
 docs: install

@@ -38,9 +38,11 @@ ORDERS = ("sjf", "saf", "lxf", "wfp3", "unicef", "f1", "f4")
 ALL = (*ORDERS, "multifactor")
 
 
-def played(jobs: JobTable, machine: object, name: str) -> tuple[float, float]:
+def played(
+    jobs: JobTable, machine: object, name: str, estimates: str = "user"
+) -> tuple[float, float]:
     """(mean bounded slowdown, longest wait s)."""
-    ran = simulate_run(jobs, name, machine, overdue="extend").jobs  # type: ignore[arg-type]
+    ran = simulate_run(jobs, name, machine, overdue="extend", estimates=estimates).jobs  # type: ignore[arg-type]
     wait = ran.numpy("wait_s")
     return float(bounded_slowdown(wait, ran.numpy("runtime_s")).mean()), float(wait.max())
 
