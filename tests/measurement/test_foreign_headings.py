@@ -140,3 +140,11 @@ def test_moments_of_lsf_with_a_year_are_read_in_a_table(jobs):
     begin = 1790812800.0  # 1 October 2026
     assert table.numpy("submit_s").tolist() == [begin, begin + 34 * 3600]
     assert table.numpy("runtime_s").tolist() == [33 * 60.0, 3600.0]
+
+
+def test_points_of_thousands_before_decimal_commas_and_lengths_of_iso_8601(tmp_path):
+    file = tmp_path / "knoten.csv"
+    file.write_text("Knoten;Laufzeit (s);Energie (kWh)\n1;1.234,5;2,5\n2;640,2;2,6\n4;1.200;2,9\n")
+    assert read_runs(file).frame["runtime_s"].to_list() == [1234.5, 640.2, 1200]
+    file.write_text("nodes,duration,energy_wh\n1,PT1H2M3S,500\n2,PT32M,520\n4,PT17M5.5S,560\n")
+    assert read_runs(file).frame["runtime_s"].to_list() == [3723, 1920, 1025.5]

@@ -68,3 +68,15 @@ def test_durations_of_parquet_are_seconds(tmp_path):
     spans = [timedelta(seconds=90), None]
     pl.DataFrame({"nodes": [1, 2], "elapsed": spans, "power_w": [3.0, 4.0]}).write_parquet(path)
     assert read(path).frame["runtime_s"].to_list() == [90.0, None]
+
+
+def test_quantities_that_are_objects_keep_their_names_and_units(tmp_path):
+    """`mean` and `value` alone were columns, and what they were of was lost."""
+    file = tmp_path / "runs.jsonl"
+    file.write_text("".join(
+        f'{{"config": {{"nodes": {n}}}, "runtime": {{"mean": {100 / n}, "std": 1}}, '
+        f'"energy": {{"value": {30 + n}, "unit": "kJ"}}}}\n' for n in (1, 2, 4)))  # fmt: skip
+    runs = read(file).frame
+    assert runs["runtime_s"].to_list() == [100, 50, 25]
+    assert runs["energy_j"].to_list() == [31_000, 32_000, 34_000]
+    assert runs["runtime_std"].to_list() == [1, 1, 1]

@@ -426,3 +426,14 @@ def test_errors_and_baselines_by_hand() -> None:
     assert np.isnan(made["tokens"]["ttft"]).all()
     falls = replace(log, measured=log.measured | {"latency": np.array([5.0, 3.0, 1.0, 9.0])})
     assert _baselines(falls, np.arange(3))["tokens"]["latency"].min() == pytest.approx(1.0)
+
+
+def test_costs_that_few_at_once_do_not_tell_apart_are_said_to_be_shared():
+    """A request costs .35 ms a step and its cached tokens nothing: at most 12 at once fit both."""
+    at = np.arange(120)
+    asked = table({"submit_s": 0.45 * at, "prompt_tokens": 300 + 40 * (at % 7),
+                      "output_tokens": 100 + 30 * (at % 5)})  # fmt: skip
+    server = Replica(batch_cap=32, base_s=0.018, request_s=3.5e-4, context_s=0.0, prefill_s=9e-5)
+    made = calibrate(serve(asked, "fcfs", server).requests, batch_cap=32, chunk=2048)
+    (said,) = [n for n in made.notes if "not told apart" in n]
+    assert "what a running request costs a step and what its cached tokens cost" in said

@@ -26,6 +26,8 @@ WORDS = re.compile(
     r"\b(?:(s)ec(?:ond)?|(m)in(?:ute)?|(h)(?:ou)?r|(d)ay)(?:\(s\)|s)?(?!\w|\()", re.I
 )
 """``4251 second(s)`` of LSF, ``1 hour 5 mins``: the first letter is the unit."""
+ISO = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?")
+"""``PT1H2M3S``, a length of time by ISO 8601."""
 DAYS = re.compile(r"^\s*(\d+) days?,? (?=\d+:\d)")
 """``0 days 00:04:25`` of pandas, ``1 day, 2:03:04`` of Python."""
 HOURS = re.compile(r"[ _]*[(\[]\s*h{1,2}:m{1,2}\s*[)\]]$", re.IGNORECASE)
@@ -113,7 +115,13 @@ def seconds_of_cell(text: str) -> float | None:
     (16680.0, None)
     >>> seconds_of_cell("0 days 00:04:25.5"), seconds_of_cell("1 day, 2:03:04")
     (265.5, 93784.0)
+    >>> seconds_of_cell("PT1H2M3.5S"), seconds_of_cell("P1DT2H")
+    (3723.5, 93600.0)
     """
+    if (iso := ISO.fullmatch(text.strip())) and any(iso.groups()):
+        return sum(
+            float(n or 0) * s for n, s in zip(iso.groups(), (86400, 3600, 60, 1), strict=True)
+        )
     clock = seconds(DAYS.sub(r"\1-", text))
     if clock is not None:
         return clock

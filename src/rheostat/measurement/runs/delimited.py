@@ -44,6 +44,8 @@ ENGLISH = re.compile(r"[-+]?\d{1,3}((,\d{3})+\.\d+|(,\d{3}){2,})")
 """Commas that can only be those of thousands."""
 GROUPED = re.compile(r"[-+]?\d{1,3}(['\u2019 \u00a0\u202f]\d{3})+([.,]\d+)?")
 """An apostrophe or a space between digits is no decimal sign anywhere."""
+POINTED = re.compile(r"[-+]?\d{1,3}(\.\d{3})+,\d+")
+"""Points of thousands before a decimal comma, which can mean nothing else: 1.234,5."""
 PLAIN = re.compile(r"[-+]?\d+([.,]\d+)?")
 DELIMITERS = ",;\t|"
 END = "\x03"
@@ -283,7 +285,16 @@ def _unclear(cells: Mapping[str, Sequence[str]]) -> list[Note]:
 
 
 def _with_points(cells: dict[str, list[str]]) -> list[Note]:
-    """Decimal commas become points, in place; a note says where, or that it cannot be known."""
+    """Decimal commas become points, in place; a note says where, or that it cannot be known.
+
+    >>> cells = {"s": ["1.234,5", "640,2", "1.200"]}
+    >>> [note.message for note in _with_points(cells)], cells["s"]
+    (['commas read as decimal ones: s'], ['1234.5', '640.2', '1200'])
+    """
+    for name, column in cells.items():
+        if any(POINTED.fullmatch(c.strip()) for c in column):
+            grouped = re.compile(r"(?<=\d)\.(?=\d{3}(\D|$))")
+            cells[name] = [grouped.sub("", c) for c in column]
     written = {n: [c for c in map(str.strip, column) if c.lower() not in EMPTY]
                for n, column in cells.items()}  # fmt: skip
     comma = [

@@ -8,7 +8,9 @@ values.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +77,7 @@ def read_records(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFram
         problem = f"expected at most {MOST_CELLS:,} cells, got {count:,}: {len(paths):,} columns"
         raise DataError(str(path), [f"{problem}, most of them in few of the rows"])
     nested = [p for p in paths if any(isinstance(row.get(p), (dict, list)) for row in flat)]
-    ends = [p.rpartition(".")[2] for p in paths]
+    ends = [_named(p, paths) for p in paths]
     times = Counter(ends)
     names = {p: end if times[end] == 1 else p for p, end in zip(paths, ends, strict=True)}
     cells = {names[p]: [_cell(row.get(p)) for row in flat] for p in paths if p not in nested}
@@ -101,6 +103,25 @@ def _flat(row: dict[str, Any]) -> dict[str, Any]:
         inner = _flat(value) if isinstance(value, dict) else {}
         made |= {f"{key}.{k}": v for k, v in inner.items()} or {str(key): value}
     return made
+
+
+PART = re.compile(r"value|mean|median|avg|average|std|stddev|min|max|p\d+|unit|count|n", re.I)
+"""What says which part of a quantity a number is, and not of which."""
+
+
+def _named(path: str, paths: Collection[str] = ()) -> str:
+    """The last name of a path, with the one before it where it says a part of a quantity alone.
+
+    >>> _named("config.nodes"), _named("metrics.runtime.mean"), _named("metrics.energy.value")
+    ('nodes', 'runtime_mean', 'energy')
+    >>> _named("energy.value", ["energy.value", "energy.unit"])
+    'energy_value'
+    """
+    above, _, last = path.rpartition(".")
+    if not above or not PART.fullmatch(last):
+        return last
+    of = above.rpartition(".")[2]
+    return of if last.lower() == "value" and f"{above}.unit" not in paths else f"{of}_{last}"
 
 
 def _line(text: str, unknown: list[str]) -> Any:

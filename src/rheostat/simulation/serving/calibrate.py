@@ -37,6 +37,10 @@ CALLS = 5
 SAID = {"ttft": "first tokens", "tpot": "times per token", "latency": "whole answers"}
 
 
+EXCHANGED = 0.005
+"""Relative error of times between tokens by which two ways to share a cost are told apart."""
+
+
 @dataclass(frozen=True)
 class CalibratedReplica:
     """A replica whose steps take what the recorded server's took, and how far off it is.
@@ -146,7 +150,8 @@ def calibrate(
         hit_rate=stated or read,
     )  # fmt: skip
     notes = [*limits.notes, *_chunk(size, chunk), *_together(place, deployment),
-             *_held(read, place, deployment), *_longer(log, count), *_verdict(result)]  # fmt: skip
+             *_held(read, place, deployment), *_longer(log, count), *_verdict(result),
+             *(_not_apart(log, result, known) if limits.notes else [])]  # fmt: skip
     return replace(result, notes=tuple(notes))
 
 
@@ -269,3 +274,30 @@ def _longer(log: Recording, count: int) -> list[str]:
     return [f"{beyond} later prompts are more than {LONGER:g} times as long as any of those "
             f"learned from ({seen:,.0f} tokens; the longest has {later.max():,.0f}): what "
             "prefilling them takes was not seen; learn from more"]  # fmt: skip
+
+
+def _not_apart(log: Recording, result: CalibratedReplica, known: Rows) -> list[str]:
+    """Whether a running request's own cost and that of its cached tokens can be exchanged.
+
+    Few requests at once differ little in how much each has cached; where far more run, or far
+    longer ones, the two differ.  Asked where a limit of the server was not seen in the log.
+    """
+    replica, seen = result.replica, result.learned_error["tpot"]
+    tokens = float((log.prompt + log.output / 2)[known].mean())
+    each_s = replica.request_s + tokens * replica.context_s
+    if not each_s > 0 or not np.isfinite(seen):
+        return []
+    others = (replace(replica, request_s=each_s, context_s=0.0),
+              replace(replica, request_s=0.0, context_s=each_s / tokens))  # fmt: skip
+    off = [errors(log, log.played(r, result.deployment), known)["tpot"] for r in others]
+    if min(o for r, o in zip(others, off, strict=True) if _far(r, replica)) > seen + EXCHANGED:
+        return []
+    return [f"what a running request costs a step and what its cached tokens cost are not told "
+            f"apart by this log, which they share in other ways as well: together "
+            f"{1e3 * each_s:.3g} ms for one of {tokens:,.0f} tokens; with far more at once, or far "
+            "longer ones, forecasts are less sure"]  # fmt: skip
+
+
+def _far(other: Replica, replica: Replica) -> bool:
+    """Whether a request's own cost is another one there."""
+    return abs(other.request_s - replica.request_s) > max(other.request_s, replica.request_s) / 2
