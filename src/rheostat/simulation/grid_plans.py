@@ -26,6 +26,7 @@ from rheostat.core.vocabulary import table
 from rheostat.simulation.power import priced
 from rheostat.simulation.result import Simulation
 from rheostat.simulation.simulate import simulate_run
+from rheostat.simulation.site.capacity_changes import idle_w
 from rheostat.simulation.workload import Array, sizes
 
 DAY_S = 86_400.0
@@ -119,14 +120,9 @@ def plans(
     return tuple(made)
 
 
-def idle_draw_w(site: Machine) -> float:
-    """Watts of the site when nothing runs."""
-    return float(sum(p.procs * p.idle_w + p.gpus * p.gpu_idle_w for p in site.parts))
-
-
 def holdable(cap: Series, site: Machine) -> bool:
     """Whether the cap never falls below what the site draws when idle."""
-    return min(cap.values) >= idle_draw_w(site)
+    return min(cap.values) >= idle_w(site)
 
 
 def sleeping(site: Machine) -> Machine:

@@ -77,6 +77,14 @@ def read_toml(path: str | Path) -> dict[str, Any]:
     return document
 
 
+def json_or_none(text: str | bytes | bytearray) -> Any:
+    """A JSON document as Python reads it; None where it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
 def parse_json(text: str | bytes, *, constant: Callable[[str], Any] | None = None) -> Any:
     """JSON with numbers that fit: a ValueError for NaN, 1e400 and integers beyond 64 bits.
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
+
+from rheostat.core.storage.files import json_or_none
 
 LONGEST = 4_000_000
 TOGETHER = 65536
@@ -52,7 +53,7 @@ class AnswerLength:
         if self.streamed:
             self._take_lines()
         else:
-            self._take(_read(self._rest))
+            self._take(json_or_none(self._rest))
         self._rest = bytearray()
         return self._stated if self._stated is not None else float(self._pieces) or None
 
@@ -62,8 +63,8 @@ class AnswerLength:
         events = [line[5:] for line in lines if line.startswith(b"data:")]
         if events and events[-1].strip() == b"[DONE]":
             events.pop()
-        together = _read(b"[" + b",".join(events) + b"]")
-        for given in map(_read, events) if together is None else together:
+        together = json_or_none(b"[" + b",".join(events) + b"]")
+        for given in map(json_or_none, events) if together is None else together:
             self._take(given)
 
     def _take(self, given: Any) -> None:
@@ -79,14 +80,6 @@ class AnswerLength:
             self._pieces += sum(1 for c in choices if isinstance(c, dict) and _said(c))
         elif self.streamed and str(given.get("type")).endswith(PIECE):
             self._pieces += 1
-
-
-def _read(text: bytes | bytearray) -> Any:
-    """A JSON document; None where it is none."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _count(value: Any) -> float | None:

@@ -16,7 +16,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from rheostat.measurement.code.program import Program
-from rheostat.measurement.code.syntax_tree import syntax_tree
+from rheostat.measurement.code.syntax_tree import syntax_tree, walk
 from rheostat.measurement.code.toolchain import BINARY
 
 HEADER = "cuda_on_host.h"
@@ -98,7 +98,7 @@ def rewritten(text: str) -> str:
 
 
 def _edits(source: bytes) -> Iterator[Edit]:
-    for node in _nodes(_tree(source)):
+    for node in walk(_tree(source)):
         if node.type == "call_expression":
             yield from _launch(source, node)
         elif node.type == "declaration":
@@ -114,14 +114,6 @@ def _tree(source: bytes) -> Any:
     """The tree, attributes with parentheses blanked: the grammar does not know them."""
     plain = ATTRIBUTE.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), source.decode("latin-1"))
     return syntax_tree(plain.encode("latin-1"), "tree_sitter_cuda").root_node
-
-
-def _nodes(top: Any) -> Iterator[Any]:
-    stack = [top]
-    while stack:
-        node = stack.pop()
-        yield node
-        stack.extend(reversed(node.children))
 
 
 def _launch(source: bytes, call: Any) -> Iterator[Edit]:

@@ -10,7 +10,6 @@ import math
 import os
 import resource
 import shutil
-import subprocess
 import tempfile
 import time
 from abc import ABC, abstractmethod
@@ -281,9 +280,3 @@ def give_away(path: Path) -> None:
     """Let the sandbox's user own it, where this process is root."""
     if os.getuid() == 0:
         os.chown(path, NOBODY, NOBODY)
-
-
-def version_of(tool: str) -> str:
-    """First line that a trusted tool says of itself."""
-    done = subprocess.run([tool, "--version"], capture_output=True, text=True, check=False)
-    return (done.stdout or done.stderr).splitlines()[0] if done.stdout or done.stderr else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,26 @@ def syntax_tree(source: bytes, grammar: str = "tree_sitter_c") -> Any:
     parsers = require("tree_sitter", extra="code")
     language = parsers.Language(require(grammar, extra="code").language())
     return parsers.Parser(language).parse(source)
+
+
+def walk(node: Any) -> Iterator[Any]:
+    """A node and all below, in order of the text.
+
+    Parameters
+    ----------
+    node : tree_sitter.Node
+        Where to begin.
+
+    Yields
+    ------
+    tree_sitter.Node
+        Each node before its children.
+    """
+    stack = [node]
+    while stack:
+        top = stack.pop()
+        yield top
+        stack.extend(reversed(top.children))
 
 
 def nesting(source: bytes) -> int:

@@ -11,7 +11,6 @@ answer.  JSON may be a list, too.  Tables need a column ``prompt``.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
@@ -21,7 +20,7 @@ import polars as pl
 
 from rheostat.core.jobs import Column, JobTable, Moment, Note
 from rheostat.core.storage.bounded_read import read_bytes
-from rheostat.core.storage.files import ordinary_file, parse_json
+from rheostat.core.storage.files import json_or_none, ordinary_file, parse_json
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
 from rheostat.measurement.checks import rows_where
@@ -151,14 +150,7 @@ def _objects(path: Path) -> list[Any]:
             return list(parse_json(text))
         except ValueError as error:
             raise DataError(str(path), [f"expected a list of objects as JSON: {error}"]) from error
-    return [_object(line) for line in text.splitlines() if line.strip()]
-
-
-def _object(line: bytes) -> Any:
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError):
-        return None
+    return [json_or_none(line) for line in text.splitlines() if line.strip()]
 
 
 def _row(given: Any, in_order: bool) -> dict[str, Any]:

@@ -32,11 +32,11 @@ from rheostat.simulation.grid_plans import (
     believed_watts,
     held_in,
     holdable,
-    idle_draw_w,
     least,
     plans,
     worst_hours,
 )
+from rheostat.simulation.site.capacity_changes import idle_w
 
 Array = np.ndarray
 HOLDS = (0.9, 0.75, 0.5)
@@ -201,7 +201,7 @@ def _available(stated: GridConditions, cap_w: Series | None, peak_w: float) -> S
 def _batch(site: Machine, peak_w: float, how: Capped | None) -> BatchPower:
     """What the site's jobs take of a limit: idle nodes, and at most what doing nothing draws."""
     capped = (1.0, 1.0) if how is None else (how.power, 1.0 / how.runtime)
-    return BatchPower(idle_draw_w(site), peak_w, capped)
+    return BatchPower(idle_w(site), peak_w, capped)
 
 
 def _held(site: Machine, peak_w: float, begin_s: float, end_s: float) -> list[tuple[str, Series]]:
@@ -250,6 +250,6 @@ def _say(log: JobTable, site: Machine, available: Series | None) -> None:
         listener.note(
             f"the power that there is for batch jobs falls to "
             f"{format_quantity(min(available.values), 'W')}, "
-            f"below the {format_quantity(idle_draw_w(site), 'W')} that the site draws when idle: "
+            f"below the {format_quantity(idle_w(site), 'W')} that the site draws when idle: "
             "no plan that lets jobs wait holds it"
         )

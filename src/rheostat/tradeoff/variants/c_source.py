@@ -8,12 +8,12 @@ what is not edited stays as its author wrote it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from rheostat.measurement.code.syntax_tree import syntax_tree
+from rheostat.measurement.code.syntax_tree import syntax_tree, walk
 
 Node = Any  # tree_sitter.Node; the library is optional
 Edit = tuple[int, int, str]
@@ -190,26 +190,6 @@ class CSource:
             parts += [text[last:low], new.encode()]
             last = max(last, high)
         return b"".join([*parts, text[last:]]).decode()
-
-
-def walk(node: Node) -> Iterator[Node]:
-    """A node and all below, in order of the text.
-
-    Parameters
-    ----------
-    node : tree_sitter.Node
-        Where to begin.
-
-    Yields
-    ------
-    tree_sitter.Node
-        Each node before its children.
-    """
-    stack = [node]
-    while stack:
-        top = stack.pop()
-        yield top
-        stack.extend(reversed(top.children))
 
 
 def identifiers(source: CSource, node: Node) -> set[str]:

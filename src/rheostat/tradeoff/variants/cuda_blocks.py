@@ -18,7 +18,8 @@ import re
 import textwrap
 from functools import cached_property
 
-from rheostat.tradeoff.variants.c_source import LOOPS, Node, walk
+from rheostat.measurement.code.syntax_tree import walk
+from rheostat.tradeoff.variants.c_source import LOOPS, Node
 from rheostat.tradeoff.variants.cuda_kernels import (
     DYNAMIC_SHARED,
     INDENT,

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from rheostat.measurement.code.syntax_tree import walk
 from rheostat.tradeoff.variants.accesses import (
     MEMORY,
     PURE,
@@ -22,7 +23,7 @@ from rheostat.tradeoff.variants.accesses import (
     Body,
     declared_name,
 )
-from rheostat.tradeoff.variants.c_source import CSource, Loop, Node, identifiers, walk
+from rheostat.tradeoff.variants.c_source import CSource, Loop, Node, identifiers
 from rheostat.tradeoff.variants.polynomial import Polynomial, added, names_in, split
 
 SAFE, UNKNOWN, CONFLICT = 0, 1, 2

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 
 from rheostat.errors import DataError
-from rheostat.tradeoff.variants.c_source import CSource, Edit, Node, walk
+from rheostat.measurement.code.syntax_tree import walk
+from rheostat.tradeoff.variants.c_source import CSource, Edit, Node
 from rheostat.tradeoff.variants.cuda_blocks import block_loop
 from rheostat.tradeoff.variants.cuda_calls import NVIDIA_HEADER, call_edits, checking_functions
 from rheostat.tradeoff.variants.cuda_helpers import code_of, with_helpers

@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 from functools import cached_property
 
-from rheostat.tradeoff.variants.c_source import CSource, Edit, Loop, Node, identifiers, walk
+from rheostat.measurement.code.syntax_tree import walk
+from rheostat.tradeoff.variants.c_source import CSource, Edit, Loop, Node, identifiers
 from rheostat.tradeoff.variants.dependence import CONFLICT, SAFE, Dependence, dependence
 
 STATIC, DYNAMIC, GUIDED = "static", "dynamic", "guided"

@@ -100,7 +100,7 @@ def train(
     for number in range(len(agent.history), len(jobsets)):
         agent.history.append(_learn_from(agent, adam, agent.fitting(jobsets[number]), number))
         if out is not None:
-            agent.save(out, _moments(agent, adam))
+            agent.save(out, moments_of(agent, adam))
         if progress is not None:
             progress(number + 1, len(jobsets), agent.history[-1])
     return agent
@@ -244,7 +244,8 @@ def _optimiser(agent: Agent, moments: dict[str, Any]) -> Any:
     return adam
 
 
-def _moments(agent: Agent, adam: Any) -> dict[str, Any]:
+def moments_of(agent: Any, adam: Any) -> dict[str, Any]:
+    """What the optimiser of a network remembers of each of its weights."""
     weights = agent.network.named_parameters()
     return {
         f"adam.{n}.{m}": adam.state[w][m] for n, w in weights if w in adam.state for m in MOMENTS

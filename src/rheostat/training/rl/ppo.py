@@ -35,7 +35,7 @@ from rheostat.simulation.engine.env_layout import NEED, WATTS
 from rheostat.training.env.episode_trace import EpisodeTrace
 from rheostat.training.rl.actor import Actor
 from rheostat.training.rl.actor_critic_config import ActorCriticConfig
-from rheostat.training.rl.dras import MOMENTS, OTHERS, discounted, fingerprint
+from rheostat.training.rl.dras import MOMENTS, OTHERS, discounted, fingerprint, moments_of
 from rheostat.training.rl.rollout import Rollout, RolloutData, RolloutWorkers
 
 torch = require("torch", extra="train")
@@ -95,7 +95,7 @@ def train(  # noqa: PLR0913 - what a training is, and who watches it
                 facts["check"] = actor.play(check).metrics()
             actor.history.append(facts)
             if out is not None:
-                actor.save(out, _moments(actor, adam))
+                actor.save(out, moments_of(actor, adam))
             if progress is not None:
                 progress(number + 1, updates, facts)
     return actor
@@ -226,8 +226,3 @@ def _optimiser(actor: Actor, moments: dict[str, Any]) -> Any:
         if f"adam.{name}.step" in moments:
             adam.state[weight] = {m: moments[f"adam.{name}.{m}"] for m in MOMENTS}
     return adam
-
-
-def _moments(actor: Actor, adam: Any) -> dict[str, Any]:
-    named = actor.network.named_parameters()
-    return {f"adam.{n}.{m}": adam.state[w][m] for n, w in named if w in adam.state for m in MOMENTS}
