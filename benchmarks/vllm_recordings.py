@@ -9,6 +9,8 @@ runs under another order or batch cap.  ``median`` is the median relative error 
 run, taken as the prediction: nobody can be expected to be nearer than the server is to itself.
 Changes by an order are of the mean latency, with the 90 % interval of three repeats; ``machine`` is
 how much slower the machine itself was under that order, by the times between first and last tokens.
+``pace`` is the one factor of all step times, from 0.86 to 1.14, that is nearest to the later
+requests of a run, and ``at_pace`` their error then: what is left where a drift is known.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ from rheostat.simulation.serving.serve import serve
 
 FOLDER = Path(__file__).parents[1] / "tests" / "simulation" / "recorded"
 LEARN, CACHE_TOKENS, CHUNK, LEVEL = 100, 12288, 512, 0.9
+PACES = np.arange(0.86, 1.15, 0.02)
 Array = NDArray[np.float64]
 Rows = list[dict[str, Any]]
 
@@ -91,7 +94,7 @@ def recordings() -> Runs:
 
 
 def main() -> None:
-    """All three tables."""
+    """All four tables."""
     args = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     args.add_argument("--repeat", type=int, choices=(1, 2, 3), help="learn from this one alone")
     args.add_argument("--json", action="store_true", help="one JSON document")
@@ -100,6 +103,7 @@ def main() -> None:
     fits = {(s, k): learned(runs[s]["fcfs"][k], s) for s in runs for k in repeats}
     tables = {
         "answers": [row for (s, k), r in fits.items() for row in answers(runs, s, k, r)],
+        "machine": list(paces(runs, fits)),
         "orders": list(orders(runs, fits)), "prefix cache": list(hit_rates(runs)),
     }  # fmt: skip
     tables["answers"] = list(together(tables["answers"]))
@@ -135,6 +139,22 @@ def answers(runs: Runs, server: Server, repeat: int, replica: Replica) -> Iterat
                 off = _off("", run.played(other, order)[rows], run.latency[rows])
                 yield {"learned_from": str(server), "judged_on": kind, **off,
                        **_repeats(made, k, rows)}  # fmt: skip
+
+
+def paces(runs: Runs, fits: dict[tuple[Server, int], Replica]) -> Iterator[dict[str, Any]]:
+    """Errors of later requests as learned, and had the machine kept one other pace."""
+    for (server, k), replica in fits.items():
+        run = runs[server]["fcfs"][k]
+        played = {f: run.played(_paced(replica, f), "fcfs")[LEARN:] for f in (1.0, *PACES)}
+        off = {f: _off("", p, run.latency[LEARN:])["median"] for f, p in played.items()}
+        pace = min(off, key=lambda f: off[f])
+        yield {"server": str(server), "repeat": k + 1, "median": off[1.0],
+               "pace": f"{pace:.2f}", "at_pace": off[pace]}  # fmt: skip
+
+
+def _paced(replica: Replica, factor: float) -> Replica:
+    names = ("base_s", "request_s", "context_s", "prefill_s")
+    return replace(replica, **{n: factor * getattr(replica, n) for n in names})
 
 
 def _off(name: str, guess: Array, measured: Array) -> dict[str, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from vllm_recordings import Runs, Server, hit_rates, learned, orders, recordings
+from vllm_recordings import Runs, Server, hit_rates, learned, orders, paces, recordings
 
 from rheostat.simulation.serving.calibrate import calibrate
 
@@ -57,3 +57,15 @@ def test_dear_prefill_is_within_reach_of_the_search(runs: Runs) -> None:
     replica = learned(runs[SHARED]["fcfs"][1], SHARED)
     assert 3e-4 < replica.prefill_s < 4.5e-4
     assert replica.base_s < 0.013
+
+
+def test_the_run_that_is_furthest_off_is_so_by_four_percent_of_the_machines_speed(
+    runs: Runs,
+) -> None:
+    """Near a full server waiting multiplies what a machine that others use, too, drifts by."""
+    server = Server("mixed", 4, "cache")
+    fits = {(server, 1): learned(runs[server]["fcfs"][1], server)}
+    (row,) = paces(runs, fits)
+    assert row["median"] > 0.2
+    assert 0.94 <= float(row["pace"]) < 1
+    assert row["at_pace"] < 0.07
