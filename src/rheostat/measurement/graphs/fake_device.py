@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 from rheostat.measurement.graphs.value_sizes import as_large_as_can_be
@@ -59,7 +60,7 @@ GPU_CALLS: dict[str, Any] = {
 @contextmanager
 def on_the_host(torch: Any, host: str = "cpu") -> Iterator[None]:
     """Every GPU that is named inside is the host, and data are loaded by no other process."""
-    import torch._dynamo  # it cannot be imported first where calls are looked at
+    import_module("torch._dynamo")  # it cannot be imported first where calls are looked at
 
     loader, calls = torch.utils.data.DataLoader, {n: getattr(torch.cuda, n) for n in GPU_CALLS}
     before = loader._get_iterator
