@@ -100,7 +100,66 @@ def sparse(bs=4):
 def looked_for(bs=4):
     model = Kept()
     x = torch.randn(bs, 8)
-    model(x[torch.where(x.sum(1) > 0)[0]]).mean().backward()
+    optimizer = torch.optim.SGD(model.parameters())
+    rows = torch.where(x.sum(1) > 0)[0]
+    if len(rows):
+        model(x[rows][x[:, 0] > 0]).mean().backward()
+    optimizer.step()
+
+def chosen(bs=4):
+    model = Kept()
+    if model(torch.randn(bs, 8)).mean() > 0:
+        raise ValueError("never")
+
+def stacked(bs=4):
+    import copy
+    layer = nn.Linear(8, 8)
+    model = nn.Sequential(*[copy.deepcopy(layer) for _ in range(3)], layer)
+    optimizer = torch.optim.SGD(model.parameters())
+    model(torch.randn(bs, 8)).mean().backward()
+    optimizer.step()
+
+def searched(bs=4):
+    model = Kept()
+    optimizer = torch.optim.LBFGS(model.parameters())
+    def loss():
+        optimizer.zero_grad()
+        out = model(torch.randn(bs, 8)).mean()
+        out.backward()
+        return out
+    return optimizer.step(loss).item()
+
+def closed(bs=4):
+    model = Kept()
+    optimizer = torch.optim.SGD(model.parameters())
+    def loss():
+        out = model(torch.randn(bs, 8)).mean()
+        out.backward()
+        return out
+    return optimizer.step(loss).item()
+
+def on_a_gpu(bs=4):
+    torch.cuda.set_device(0)
+    data = torch.utils.data.TensorDataset(torch.randn(64, 8).pin_memory())
+    begun = torch.cuda.Event(enable_timing=True)
+    for (x,) in torch.utils.data.DataLoader(data, bs, num_workers=2, pin_memory=True):
+        begun.record()
+        ready_optimizer.zero_grad()
+        ready(x.cuda(non_blocking=True)).mean().backward()
+        ready_optimizer.step()
+    torch.cuda.synchronize()
+
+ready = Kept().to("cuda")
+ready_optimizer = torch.optim.SGD(ready.parameters())
+
+def aligned(bs=4):
+    model = nn.Linear(8, 12)
+    optimizer = torch.optim.SGD(model.parameters())
+    scores = model(torch.randn(20, bs, 8)).log_softmax(-1)
+    sizes = torch.full((bs,), 20), torch.full((bs,), 5)
+    nn.functional.ctc_loss(scores, torch.ones(bs, 5).long(), *sizes).backward()
+    optimizer.step()
+    return scores.detach().numpy().sum(), scores.tolist()[0]
 
 def written_over(bs=4):
     model = Kept()
@@ -219,9 +278,47 @@ def test_a_sparse_gradient_has_the_rows_that_were_looked_up(steps):
     assert not graph.notes[1:]  # all operations are known
 
 
-def test_sizes_that_depend_on_values_are_refused_with_the_line(steps):
+def test_sizes_that_depend_on_values_are_the_largest_and_choices_are_refused(steps):
+    (note,) = steps("looked_for").graph.notes
+    said = "sizes that depend on values are taken as large as they can be: aten.nonzero"
+    assert note.message == said
+    assert products(steps("looked_for")) == products(steps("closed"))
     with pytest.raises(DataError, match=r"loops_of_steps.py, line \d+.*depends on values"):
-        steps("looked_for")
+        steps("chosen")
+
+
+def test_layers_that_were_copied_have_parameters_of_their_own(steps):
+    made = steps("stacked")
+    assert made.graph.nodes["opcode"].to_list().count("weight") == 8
+    assert step_memory(made.graph, "sgd").parameters_b == 4 * 4 * (8 * 8 + 8)
+
+
+def test_a_loss_that_the_optimiser_asks_for_is_computed_once(steps):
+    plain, searched = steps("closed"), steps("searched")
+    assert products(plain) == products(searched) > 0
+    for made, kind in ((plain, "sgd"), (searched, "adam")):
+        assert made.graph.nodes["opcode"].to_list().count(f"{kind}-update") == 4
+    assert not plain.graph.notes
+    assert "LBFGS computes its loss as often as values say: it is counted once" in [
+        n.message for n in searched.graph.notes]  # fmt: skip
+
+
+def test_what_code_asks_of_a_gpu_needs_none(steps):
+    """Models that lie there while the file is read, pinned memory, workers, events."""
+    made = steps("on_a_gpu")
+    assert products(made) == products(steps("closed"))
+    assert "more" not in made.notes
+    assert torch.utils.data.DataLoader._get_iterator.__module__ == "torch.utils.data.dataloader"
+    assert torch.cuda.synchronize.__module__ == "torch.cuda"
+
+
+def test_alignments_have_scores_for_each_step_label_and_blank(steps):
+    nodes = steps("aligned").graph.nodes
+    scores, values = 20 * 4 * (2 * 5 + 1), 20 * 4 * 12
+    flops = {n: f for n, f in nodes.select("opcode", "flops").rows() if "ctc" in n}
+    assert flops == {"aten._ctc_loss": 7 * scores,
+                     "aten._ctc_loss_backward": 8 * scores + 2 * values}  # fmt: skip
+    assert not steps("aligned").graph.notes
 
 
 def test_what_is_written_in_place_takes_no_memory_of_its_own(steps):

@@ -29,13 +29,16 @@ _WORDS = {
     "reflection_pad1d_backward replication_pad1d replication_pad1d_backward upsample_nearest1d "
     "upsample_nearest1d_backward upsample_nearest3d upsample_nearest3d_backward rand_like "
     "randn_like randint randint_like randperm normal uniform random new_ones zero im2col col2im "
-    "pixel_shuffle pixel_unshuffle channel_shuffle native_channel_shuffle diag_embed _stack",
+    "rot90 reflection_pad3d reflection_pad3d_backward _upsample_nearest_exact2d "
+    "_upsample_nearest_exact2d_backward pixel_shuffle pixel_unshuffle channel_shuffle "
+    "native_channel_shuffle diag_embed _stack",
     "elementwise": "softshrink_backward hardshrink_backward rrelu_with_noise "
     "rrelu_with_noise_backward leaky_relu_backward elu_backward softplus_backward mish_backward "
     "hardtanh_backward hardsigmoid_backward hardswish_backward log_sigmoid_backward "
     "glu glu_backward _prelu_kernel _prelu_kernel_backward mse_loss mse_loss_backward "
     "smooth_l1_loss smooth_l1_loss_backward huber_loss huber_loss_backward "
-    "binary_cross_entropy binary_cross_entropy_backward soft_margin_loss "
+    "binary_cross_entropy binary_cross_entropy_backward binary_cross_entropy_with_logits "
+    "multilabel_margin_loss_forward multilabel_margin_loss_backward soft_margin_loss "
     "soft_margin_loss_backward multi_margin_loss multi_margin_loss_backward _amp_update_scale_",
     "gather_scatter": "scatter scatter_add index_put "
     "index_add scatter_reduce masked_scatter nonzero embedding_dense_backward index_copy "
@@ -46,7 +49,7 @@ _WORDS = {
     "sin cos tan asin acos atan atan2 sinh cosh asinh acosh atanh gelu silu softplus mish "
     "logical_sigmoid log_sigmoid_forward native_dropout bernoulli elu gelu_backward",
     "reduction": "sum mean amax amin max min argmax argmin prod any all cumsum cumprod logsumexp "
-    "topk sort var var_mean std median norm linalg_vector_norm",
+    "topk sort var var_mean std median norm linalg_vector_norm nansum trace segment_reduce",
 }
 NAMED = {name: kind for kind, names in _WORDS.items() for name in names.split()}
 NORMALIZATION_FLOPS, NORMALIZATION_BACKWARD_FLOPS = 7.0, 11.0
@@ -199,7 +202,8 @@ def _sorted(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
 
 RULES: dict[str, Callable[[HloType, Given, Sequence[Any]], OpCost]] = {
     "mm": _product, "bmm": _product, "matmul": _product, "addmm": _added_product,
-    "baddbmm": _added_product, "_euclidean_dist": _distances,
+    "baddbmm": _added_product, "_int_mm": _product, "kthvalue": _sorted, "mode": _sorted,
+    "_euclidean_dist": _distances,
     "_amp_foreach_non_finite_check_and_unscale_": _unscaled, "dot": _dot, "mv": _dot,
     "convolution": _convolution,
     "convolution_backward": _convolution_backward, "max_pool2d_with_indices": _pooling,

@@ -119,6 +119,50 @@ def _solved(factor: float) -> Rule:
     return rule
 
 
+def _solved_at_once(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
+    """``(matrix, right sides)``: factors by Gauss, and two triangles for each right side."""
+    side = given[0].dims[-1]
+    return OpCost("other", 2.0 / 3.0 * given[0].elements * side + 2.0 * result.elements * side)
+
+
+def _singular(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
+    """Values and vectors of (m, n): 6 m n^2 + 20 n^3 where n is the shorter."""
+    short, long = sorted(given[0].dims[-2:])
+    each = 6.0 * long * short**2 + 20.0 * short**3
+    return OpCost("other", each * given[0].elements / max(short * long, 1))
+
+
+def _thrice(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
+    """``(a, b, c, axes that each lacks, ...)``: products in all axes, and their sums over some."""
+    whole: tuple[int, ...] = ()
+    for array, lacks in zip(given[:3], args[3:6], strict=True):
+        dims = list(array.dims)
+        for axis in sorted(lacks):
+            dims.insert(axis, 1)
+        whole = tuple(map(max, dims, whole or dims))
+    return OpCost("matmul", 3.0 * math.prod(whole))
+
+
+ALIGNED_FLOPS, ALIGNED_TERMS = 7.0, 4.0
+"""Of a score: the logarithm of the sum of three exponentials, shifted by the largest."""
+
+
+def _aligned(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
+    """``(log probabilities, labels, ...)``: a score for each step, label and blank."""
+    labels = given[1]
+    batch = given[0].dims[1] if len(given[0].dims) == 3 else 1
+    places = labels.dims[-1] if len(labels.dims) == 2 else labels.elements / batch
+    scores = given[0].dims[0] * batch * (2.0 * places + 1.0)
+    return OpCost("other", ALIGNED_FLOPS * scores, ALIGNED_TERMS * scores)
+
+
+def _aligned_backward(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
+    """``(gradient, log probabilities, ..., scores)``: scores from the end, summed by class."""
+    scores, classes = given[-1].elements, result.elements
+    return OpCost("other", (ALIGNED_FLOPS + 1.0) * scores + 2.0 * classes,
+                  ALIGNED_TERMS * scores + classes)  # fmt: skip
+
+
 def _factored(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
     """QR of (m, n) by reflections, Q written out: 4 m n^2 - 4 n^3 / 3 where n is the shorter."""
     short, long = sorted(given[0].dims[-2:])
@@ -145,14 +189,19 @@ LAYER_RULES: dict[str, Rule] = {
     **{f"upsample_{kind}{end}": _resized(taps) for end in ("", "_backward") for kind, taps in
        {"linear1d": 2, "bilinear2d": 4, "bicubic2d": 16, "trilinear3d": 8}.items()},
     "grid_sampler_2d": _resized(4), "grid_sampler_2d_backward": _resized(8),
+    "grid_sampler_3d": _resized(8), "grid_sampler_3d_backward": _resized(16),
     "max_pool3d_with_indices": _pooled, "avg_pool3d": _pooled, "adaptive_max_pool2d": reduced,
-    "_adaptive_avg_pool3d": reduced, "cummax": _scanned, "cummin": _scanned,
-    "logcumsumexp": _scanned,
+    "_adaptive_avg_pool3d": reduced, "adaptive_max_pool3d": reduced, "cummax": _scanned,
+    "cummin": _scanned, "logcumsumexp": _scanned,
     **dict.fromkeys(("max_pool3d_with_indices_backward", "avg_pool3d_backward",
-                     "adaptive_max_pool2d_backward", "_adaptive_avg_pool3d_backward"), spread),
+                     "adaptive_max_pool2d_backward", "_adaptive_avg_pool3d_backward",
+                     "adaptive_max_pool3d_backward", "max_unpool2d", "max_unpool3d"), spread),
     "_cdist_forward": _distances, "_fft_c2c": _fourier, "_fft_r2c": _fourier, "_fft_c2r": _fourier,
     "linalg_inv_ex": _cubic(2.0), "linalg_cholesky_ex": _cubic(1.0 / 3.0),
     "linalg_lu_factor_ex": _cubic(2.0 / 3.0), "linalg_qr": _factored, "addmv": _matrix_vector,
+    **dict.fromkeys(("_linalg_det", "_linalg_slogdet", "linalg_lu"), _cubic(2.0 / 3.0)),
+    "_linalg_eigh": _cubic(9.0), "_linalg_svd": _singular, "_linalg_solve_ex": _solved_at_once,
+    "_trilinear": _thrice, "_ctc_loss": _aligned, "_ctc_loss_backward": _aligned_backward,
     "linalg_solve_triangular": _solved(1.0), "linalg_lu_solve": _solved(2.0),
 }  # fmt: skip
 """Of ATen's names, and of those in `whole_layers`."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
+from rheostat.measurement.graphs.value_sizes import as_large_as_can_be
 from rheostat.measurement.graphs.whole_layers import not_compiled
 
 UNSAID = "none"
@@ -15,36 +17,88 @@ TRUNCATED = "_no_grad_trunc_normal_"
 
 
 @contextmanager
-def without_numbers(torch: Any) -> Iterator[Any]:
-    """Arrays made inside are empty; what is meant for a GPU needs none."""
+def without_numbers(torch: Any) -> Iterator[set[str]]:
+    """Arrays made inside are empty; what is meant for a GPU needs none.
+
+    Yields the operations whose sizes depend on values, as `as_large_as_can_be` does.
+    """
     mode = torch._subclasses.FakeTensorMode(allow_non_fake_inputs=True)
     before, init = torch.nn.Module._apply, torch.nn.init
     drawn = getattr(init, TRUNCATED, None)
     torch.nn.Module._apply = _applied
     setattr(init, TRUNCATED, lambda tensor, *_, **__: tensor)
     try:
-        with mode, _on_the_host(torch), not_compiled(torch):
-            yield mode
+        with mode, on_the_host(torch), not_compiled(torch), as_large_as_can_be(torch) as chosen:
+            yield chosen
     finally:
         torch.nn.Module._apply = before
         setattr(init, TRUNCATED, drawn)
 
 
-def _on_the_host(torch: Any) -> Any:
-    """Every device that is named inside is the host: a PyTorch without CUDA has no other."""
+class _Elapsed:
+    """An event or stream of a GPU, in whose place nothing happens."""
 
-    def host(value: Any) -> Any:
+    def __init__(self, *_: Any, **__: Any) -> None:
+        self.elapsed_time = lambda *_: 1.0
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return _nothing
+
+
+def _nothing(*_: Any, **__: Any) -> None:
+    return None
+
+
+GPU_CALLS: dict[str, Any] = {
+    **dict.fromkeys(("set_device", "synchronize", "reset_peak_memory_stats"), _nothing),
+    "current_device": lambda: 0, "get_device_name": lambda *_: "", "Event": _Elapsed,
+    "Stream": _Elapsed,
+}  # fmt: skip
+"""What code asks of `torch.cuda` beside its arithmetic."""
+
+
+@contextmanager
+def on_the_host(torch: Any, host: str = "cpu") -> Iterator[None]:
+    """Every GPU that is named inside is the host, and data are loaded by no other process."""
+    import_module("torch._dynamo")  # it cannot be imported first where calls are looked at
+
+    loader, calls = torch.utils.data.DataLoader, {n: getattr(torch.cuda, n) for n in GPU_CALLS}
+    before = loader._get_iterator
+    loader._get_iterator = _loaded_here
+    vars(torch.cuda).update(GPU_CALLS)
+    try:
+        with _devices(torch, host):
+            yield
+    finally:
+        loader._get_iterator = before
+        vars(torch.cuda).update(calls)
+
+
+def _loaded_here(loader: Any) -> Any:
+    """Batches of a `DataLoader`: empty arrays cannot be sent from its workers."""
+    from torch.utils.data.dataloader import _SingleProcessDataLoaderIter
+
+    loader.num_workers, loader.timeout, loader.prefetch_factor = 0, 0, None
+    return _SingleProcessDataLoaderIter(loader)
+
+
+def _devices(torch: Any, host: str) -> Any:
+    """A PyTorch without CUDA has no other device than the host."""
+
+    def placed(value: Any) -> Any:
         named = isinstance(value, (str, torch.device)) and str(value).startswith("cuda")
-        return "cpu" if named else value
+        return host if named else value
 
     class OnTheHost(torch.overrides.TorchFunctionMode):  # type: ignore[misc]
         def __torch_function__(
             self, func: Any, types: Any, args: Any = (), kwargs: Any = None
         ) -> Any:
-            if func is torch.Tensor.cuda:
+            if func is torch.Tensor.pin_memory:
                 return args[0]
-            named = {k: host(v) for k, v in (kwargs or {}).items()}
-            return func(*[host(a) for a in args], **named)
+            if func is torch.Tensor.cuda:
+                return args[0].to(host)
+            named = {k: placed(v) for k, v in (kwargs or {}).items() if k != "pin_memory"}
+            return func(*[placed(a) for a in args], **named)
 
     return OnTheHost()
 

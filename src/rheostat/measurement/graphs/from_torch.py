@@ -18,10 +18,12 @@ from rheostat.core.jobs import Note
 from rheostat.errors import DataError
 from rheostat.measurement.graphs.aten_costs import aten_cost
 from rheostat.measurement.graphs.exported_program import SavedProgram, read_program
+from rheostat.measurement.graphs.fake_device import on_the_host
 from rheostat.measurement.graphs.hlo.hlo_types import HloType
 from rheostat.measurement.graphs.op_rows import OpCost, OpRows
 from rheostat.measurement.graphs.recurrent_rows import add_recurrent
 from rheostat.measurement.graphs.user_code import VALUES_NEEDED, own_line
+from rheostat.measurement.graphs.value_sizes import as_large_as_can_be
 from rheostat.measurement.graphs.whole_layers import kept_whole
 
 DTYPES = {"float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "bool": "pred",
@@ -96,21 +98,26 @@ def from_torch(
         raise DataError(called, [problem])
     step = _step(torch, module, loss or _mean, trained, update=not optimizer)
     table = None if optimizer else torch.export.default_decompositions()
-    trace = make_fx(step, tracing_mode="fake", decomposition_table=table)
+    trace = make_fx(step, tracing_mode="fake", decomposition_table=table,
+                    _allow_non_fake_inputs=True)  # fmt: skip
     try:
-        with warnings.catch_warnings(), kept_whole(torch), _where_weights_are(torch, weights):
+        with (
+            warnings.catch_warnings(), kept_whole(torch), torch.device(_where(weights)),
+            on_the_host(torch, _where(weights)), as_large_as_can_be(torch) as chosen,
+        ):  # fmt: skip
             warnings.simplefilter("ignore")
             traced = trace(weights, others, *args)
     except BROKEN as error:
         raise untraceable(called, error) from error
     leaves = len(torch.utils._pytree.tree_leaves(args))
     kinds = ["weight"] * len(weights) + ["input"] * (len(others) + leaves)
-    return _of_nodes(traced.graph.nodes, kinds, called, optimizer=optimizer)
+    largest = [f"{name}{AT_MOST}" for name in chosen]
+    return _of_nodes(traced.graph.nodes, kinds, called, largest, optimizer)
 
 
-def _where_weights_are(torch: Any, weights: Mapping[str, Any]) -> Any:
-    """Arrays that a module makes without naming a device are beside its parameters."""
-    return next(iter(weights.values())).device
+def _where(weights: Mapping[str, Any]) -> str:
+    """Arrays that a module makes, on a GPU or without a device, are beside its parameters."""
+    return str(next(iter(weights.values())).device)
 
 
 def untraceable(name: str, error: Exception) -> DataError:
@@ -253,10 +260,10 @@ def _of_nodes(
             places[node] = rows.add(opcode, PUT_IN, type_)
             continue
         places[node] = operated(rows, node, places, type_)
-    return rows.graph(name, _of_sizes(open_sizes))
+    return rows.graph(name, of_sizes(open_sizes))
 
 
-def _of_sizes(open_sizes: set[str]) -> list[Note]:
+def of_sizes(open_sizes: set[str]) -> list[Note]:
     """What was taken of sizes that no number fixes."""
     most = sorted(s for s in open_sizes if s.endswith(AT_MOST))
     said = {"sizes that are left open are taken as traced": sorted(open_sizes - set(most)),

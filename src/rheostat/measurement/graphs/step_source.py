@@ -8,7 +8,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, redirect_stdout
+from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
@@ -26,6 +26,7 @@ ROUNDED = "its code lets products be rounded to TF32"
 AUTOCAST = "its code asks for autocast: all products are taken in 16 bits"
 BATCH_NAMES = ("batch_size", "batch", "bs")
 ATTRIBUTE = "example_input_array"
+USES_TORCH = re.compile(r"^\s*(?:import|from)\s+torch\b", re.M)
 CODE = re.compile(r"(?:(.+\.py)|([A-Za-z_][\w.]*)):([A-Za-z_]\w*)")
 
 
@@ -131,16 +132,26 @@ def _module(source: str, file: str | None, name: str) -> ModuleType:
         assert spec.loader is not None
         made = importlib.util.module_from_spec(spec)
         sys.modules.setdefault(spec.name, made)
-        with (
-            no_options(file),
-            redirect_stdout(sys.stderr),
-        ):  # what it prints is no part of the answer
-            spec.loader.exec_module(made)
+        with no_options(file), redirect_stdout(sys.stderr), _host(file):
+            spec.loader.exec_module(made)  # what it prints is no part of the answer
     except RheostatError:
         raise
     except (Exception, SystemExit) as error:
         raise _failed(source, error) from error
     return made
+
+
+def _host(file: str) -> AbstractContextManager[None]:
+    """Code that names a GPU while it is read needs none, where it is PyTorch's."""
+    if not USES_TORCH.search(Path(file).read_text(errors="replace")):
+        return nullcontext()
+    try:
+        import torch
+    except ImportError:  # said by the code itself
+        return nullcontext()
+    from rheostat.measurement.graphs.fake_device import on_the_host
+
+    return on_the_host(torch)
 
 
 def _failed(source: str, error: BaseException) -> DataError:
@@ -174,7 +185,10 @@ def _of_code(
         return _of_torch(torch, made, source, batch, given, optimizer)
     given_badly = batch is not None and not given
     if torch is not None and inspect.isfunction(thing) and not callable(made[0]):
-        step = None if given_badly else _of_loop(torch, call, source, batch or default)
+        step = _of_loop(torch, call, source, None if given_badly else batch or default)
+        if step is not None and given_badly:
+            problem = "expected a step that takes batch_size, as --batch-size is given"
+            raise DataError(source, [problem, "leave it out for the batch that the code has"])
         if step is not None:
             return step
     if len(made) == 1 or not callable(made[0]):

@@ -14,14 +14,18 @@ from dataclasses import dataclass, field
 from io import StringIO
 from typing import Any
 
+import numpy as np
+
 from rheostat.core.graph import Graph
 from rheostat.core.jobs import Note
 from rheostat.measurement.graphs.fake_device import without_numbers
 from rheostat.measurement.graphs.from_torch import (
+    AT_MOST,
     BROKEN,
     PUT_IN,
     UPDATES,
     kept_to_here,
+    of_sizes,
     operated,
     result_type,
     untraceable,
@@ -35,6 +39,17 @@ from rheostat.measurement.graphs.whole_layers import kept_whole
 
 OTHER = "adam"
 """What an optimiser without a rule is counted as."""
+LBFGS = "LBFGS"
+"""The optimiser of PyTorch that decides by values how often it computes the loss."""
+
+
+def _ones(array: Any, **_: Any) -> Any:
+    return np.ones(tuple(array.shape), float if array.is_floating_point() else int)
+
+
+NUMBERS = {"item": lambda x: _ones(x).ravel()[0].item(), "__float__": lambda x: 1.0,
+           "numpy": _ones, "tolist": lambda x: _ones(x).tolist()}  # fmt: skip
+"""What code reads from arrays: 1."""
 
 
 @dataclass
@@ -45,6 +60,7 @@ class Updates:
     memory: list[OptimizerMemory] = field(default_factory=list)
     others: set[str] = field(default_factory=set)
     seen: dict[Any, None] = field(default_factory=dict)
+    largest: set[str] = field(default_factory=set)
     last: str = ""
     over: bool = False
 
@@ -59,7 +75,10 @@ class Updates:
         """Of optimisers without a rule, of more steps than one."""
         said = f"an update of {', '.join(sorted(self.others))} is timed as one of {OTHER}"
         more = "it updates the same parameters again: what comes behind the first step is left out"
-        return [Note(said)] * bool(self.others) + [Note(more)] * self.over
+        once = f"{LBFGS} computes its loss as often as values say: it is counted once"
+        searched = [Note(once)] * (LBFGS in self.others)
+        return [*[Note(said)] * bool(self.others), *[Note(more)] * self.over, *searched,
+                *of_sizes(self.largest)]  # fmt: skip
 
 
 class StepOver(BaseException):  # no code that catches errors shall catch it
@@ -94,12 +113,16 @@ def from_loop(torch: Any, call: Callable[[], Any], name: str) -> tuple[Graph, st
         return [p for _, p, _ in updates.asked] + [g for _, _, g in updates.asked]
 
     try:
-        with without_numbers(torch), kept_whole(torch), told_once(), held_by_names(torch) as held:
+        with (
+            without_numbers(torch) as chosen, kept_whole(torch), told_once(),
+            held_by_names(torch) as held,
+        ):  # fmt: skip
             traced = make_fx(outputs, tracing_mode="real", _allow_non_fake_inputs=True)()
     except BROKEN as error:
         raise untraceable(name, error) from error
     kinds = [kind for kind, _, _ in made.asked]
     names = {last.name: [node.name for node in nodes] for last, nodes in held.items()}
+    made.largest = {f"{name}{AT_MOST}" for name in chosen}
     graph = _graph(torch, traced, kinds, name, made, names)
     return graph, max(set(kinds), key=kinds.count, default="")
 
@@ -119,9 +142,13 @@ def held_updates(torch: Any) -> Iterator[Updates]:
     from torch.optim.optimizer import register_optimizer_step_pre_hook
 
     updates = Updates()
-    before = {n: torch.Tensor.__dict__.get(n) for n in ("item", "__float__")}
+    before = {n: torch.Tensor.__dict__.get(n) for n in NUMBERS}
 
-    def hold(optimizer: Any, *_: Any) -> None:
+    def hold(optimizer: Any, args: Any, named: Any) -> Any:
+        closure = named.get("closure", (*args, None, None)[1])
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
         own = [p for g in optimizer.param_groups for p in g["params"] if p.grad is not None]
         updates.begun(own)
         known = optimizer_memory(torch, optimizer)
@@ -133,22 +160,27 @@ def held_updates(torch: Any) -> Iterator[Updates]:
                     p.grad = None
         if (mode := get_proxy_mode()) is not None:
             updates.last = next(iter(reversed(mode.tracer.graph.nodes))).name
+        return None if closure is None else ((optimizer, lambda: loss), {})
 
     def stepped(_: Any, optimizer: Any, __: Any, *args: Any, **named: Any) -> Any:
         return optimizer.step(*args, **named)
 
     scaler = torch.amp.GradScaler
     asks, scaler._maybe_opt_step = scaler._maybe_opt_step, stepped  # no number says that one is inf
+    search = torch.optim.LBFGS
+    searches, search.step = search.step, torch.optim.Optimizer.profile_hook_step(
+        lambda _, closure: closure())  # fmt: skip
+    search.step.hooked = True
     handle = register_optimizer_step_pre_hook(hold)
-    for n in before:  # a loss that is printed: any number will do
-        setattr(torch.Tensor, n, lambda x: 1.0 if x.is_floating_point() else 1)
+    for n, read in NUMBERS.items():  # a loss that is printed: any number will do
+        setattr(torch.Tensor, n, read)
     try:
         yield updates
     except StepOver:
         updates.over = True
     finally:
         handle.remove()
-        scaler._maybe_opt_step = asks
+        scaler._maybe_opt_step, search.step = asks, searches
         for n, known in before.items():
             delattr(torch.Tensor, n) if known is None else setattr(torch.Tensor, n, known)
 
@@ -176,7 +208,7 @@ def _graph(
     nodes = [n for n in nodes if not str(n.target).startswith("profiler.")]
     given = list(nodes[-1].args[0])
     weights, gradients = given[: len(kinds)], given[len(kinds) :]
-    before = _ancestors(weights)
+    before, copies = _ancestors(weights), _copies(weights)
     for node in nodes[:-1]:
         type_ = result_type(node.meta.get("val"), set())
         if node.op == "get_attr":
@@ -185,6 +217,8 @@ def _graph(
             if node.target not in kept:
                 kept[node.target] = rows.add(kind, PUT_IN, type_)
             places[node] = kept[node.target]
+        elif node in copies:
+            places[node] = rows.add("weight", PUT_IN, type_)
         elif node in before and node.all_input_nodes:
             places[node] = places[node.all_input_nodes[0]]
         elif not node.all_input_nodes:
@@ -201,6 +235,22 @@ def _graph(
         rows.add("state", PUT_IN, HloType("u8", (memory.state_b,)))
         rows.add("scratch", PUT_IN, HloType("u8", (memory.scratch_b,)))
     return rows.graph(name, made.notes)
+
+
+def _copies(weights: list[Any]) -> set[Any]:
+    """Copies of one parameter that are parameters beside it, as of layers that were deep-copied."""
+    begun: dict[Any, dict[Any, None]] = {}
+    for weight in weights:
+        line = [weight]
+        while line[-1].all_input_nodes:
+            line.append(line[-1].all_input_nodes[0])
+        own = next((n for n in line if str(n.target).startswith("aten.clone")), line[-1])
+        begun.setdefault(line[-1], {})[own] = None
+    made = set[Any]()
+    for first, own in begun.items():
+        own.pop(first if first in own else next(iter(own)))
+        made |= set(own)
+    return made
 
 
 def _ancestors(nodes: list[Any]) -> set[Any]:
