@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.optimize import nnls
 
 from rheostat import table
 from rheostat.cli import run
 from rheostat.errors import DataError, NotFitted
 from rheostat.measurement.serving.columns import COLUMNS
+from rheostat.prediction.serving_law import products
 from rheostat.prediction.serving_law.operon_law import OperonLaw
 from rheostat.prediction.serving_law.products import ProductLaw, variables_of
 from tests.prediction.test_serving_law import runs
@@ -75,3 +77,15 @@ def test_the_command_prints_the_formula(tmp_path, capsys):
     assert capsys.readouterr().out.startswith("E = ")
     for more in (["--symbolic", "magic"], ["--symbolic", "products", "--save", "x"]):
         assert run(["llm", "fit", str(tmp_path / "r.csv"), *more]) == 1
+
+
+def test_columns_that_differ_too_little_for_a_fit_are_not_taken(monkeypatch):
+    def endless(parts, y):
+        if (parts[0] == 2.0).any():
+            raise RuntimeError("Maximum number of iterations reached.")
+        return nnls(parts, y)
+
+    monkeypatch.setattr(products, "nnls", endless)
+    parts = np.array([[2.0, 1.0], [1.0, 3.0], [1.0, 4.0]])
+    assert products._misfit(parts[:, :1], parts[:, 1]) == np.inf
+    assert products._misfit(parts[:, 1:], parts[:, 1]) < 1e-12

@@ -111,7 +111,7 @@ def _selected(parts: Array, y: Array) -> tuple[list[int], Array]:
     while len(chosen) < min(MOST_TERMS, n - 1, columns):
         left = [k for k in range(columns) if k not in chosen]
         trust = (1 + (np.log(fit / y) / SCATTER) ** 2) ** -0.25 / fit
-        errors = [nnls(trust[:, None] * parts[:, [*chosen, k]], trust * y)[1] for k in left]
+        errors = [_misfit(trust[:, None] * parts[:, [*chosen, k]], trust * y) for k in left]
         chosen = [*chosen, left[int(np.argmin(errors))]]
         numbers, fit = _coefficients(parts[:, chosen], y, fit)
         loss = np.mean(np.sqrt(1 + (np.log(fit / y) / SCATTER) ** 2) - 1)
@@ -121,6 +121,14 @@ def _selected(parts: Array, y: Array) -> tuple[list[int], Array]:
     _, rows, numbers = best
     real: Array = np.any(numbers[None] * parts[:, rows] > ROUNDING * y[:, None], axis=0)
     return [k for k, v in zip(rows, real, strict=True) if v], numbers[real]
+
+
+def _misfit(parts: Array, y: Array) -> float:
+    """Of the best non-negative coefficients; infinite where columns differ too little for any."""
+    try:
+        return float(nnls(parts, y)[1])
+    except RuntimeError:
+        return np.inf
 
 
 def _coefficients(parts: Array, y: Array, fit: Array) -> tuple[Array, Array]:
