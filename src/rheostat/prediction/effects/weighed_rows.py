@@ -44,11 +44,11 @@ def problem_variances(rest: Array, problem: Ints, cell: Ints) -> tuple[float, fl
     Problems may be those of one cell or be shared by several: the moments of Henderson's method.
     """
     runs = csr_array((np.ones(len(rest)), (cell, np.unique(problem, return_inverse=True)[1])))
-    told = sum(runs.shape) - connected_components(block_array([[None, runs], [runs.T, None]]))[0]
-    if told == len(rest):
+    rank = sum(runs.shape) - connected_components(block_array([[None, runs], [runs.T, None]]))[0]
+    if rank == len(rest):
         return 1.0, 0.0
     inside = _less_both(rest, problem, cell)
-    within = max(float(inside @ inside) / (len(rest) - told), 1e-9)
+    within = max(float(inside @ inside) / (len(rest) - rank), 1e-9)
     in_cell = runs.sum(axis=1)
     free = len(rest) - float((runs.power(2).sum(axis=1) / in_cell).sum())
     excess = float(rest @ rest) - within * (len(rest) - len(in_cell))
