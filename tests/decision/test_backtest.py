@@ -86,6 +86,18 @@ def test_a_biased_model_is_marked_as_such(world, jobs):
     assert bad.coverage < 0.1
 
 
+@pytest.mark.parametrize(("bias", "kept"), [(1.0, True), (1.9, True), (3.0, False), (0.3, False)])
+def test_a_total_far_from_what_was_measured_is_never_printed(world, jobs, bias, kept):
+    """Totals of a thousand times the log's were printed without a word."""
+    rule = Weighted({"energy_j": 1})
+    result = backtest(jobs, Oracle(world, bias), Knob("nodes", [1, 8, 64]), rule)
+    report = explain(result)
+    assert ("runtime_s" in report.facts["totals"]) is kept is ("runtime_s" not in result.far_off)
+    said = " ".join(report.sections[0].sentences)
+    assert ("total of runtime is left out" in said) is not kept
+    assert kept or result.far_off["runtime_s"] == pytest.approx(bias, rel=0.05)
+
+
 def test_cut_off_runs_are_not_counted_as_errors():
     out = Outcome({"runtime_s": np.array([[90.0, 90.0], [110.0, 110.0]])})
     seen = table({"runtime_s": [100.0, 5.0], "censored": [False, True]})

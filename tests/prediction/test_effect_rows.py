@@ -98,6 +98,19 @@ def test_problems_add_the_variance_that_runs_of_one_do_not_show():
     assert unlike_runs(wide, rest, np.arange(9), cell) == (0.0, 0.0)
 
 
+def test_problems_that_many_users_run_add_no_more_variance_than_there_is():
+    """Drawn with known variances, each problem in several cells, as scripts that a group shares."""
+    rng, n = np.random.default_rng(11), 6000
+    problem, cell = rng.integers(0, 150, n), rng.integers(0, 200, n)
+    drawn = rng.normal(0, 0.5, 150)[problem] + rng.normal(0, 2.0, 200)[cell]
+    drawn += rng.normal(0, 0.2, n)
+    rest = drawn - (np.bincount(cell, drawn) / np.bincount(cell))[cell]
+    within, between = problem_variances(rest, problem, cell)
+    assert (within, between) == (pytest.approx(0.04, rel=0.05), pytest.approx(0.25, rel=0.15))
+    once = problem_variances(rest[:3] - rest[:3].mean(), np.array([0, 1, 1]), np.array([0, 0, 1]))
+    assert once == (1.0, 0.0)  # no run of a problem is left when both means are taken
+
+
 def test_guesses_follow_requests_and_sizes_by_application():
     """Ridge to the slope of all, ten runs strong; columns of requests share one scale."""
     rng, n = np.random.default_rng(10), 30

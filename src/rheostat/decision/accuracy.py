@@ -62,10 +62,11 @@ def accuracy(
     >>> found.rows, round(found.error, 3), found.coverage
     (2, 0.274, 0.5)
     """
-    return {n: _one(outcome, n, _measured(jobs, n), level) for n in names if n in jobs.columns}
+    return {n: _one(outcome, n, measured(jobs, n), level) for n in names if n in jobs.columns}
 
 
-def _measured(jobs: JobTable, name: str) -> Array:
+def measured(jobs: JobTable, name: str) -> Array:
+    """What was measured (n,); NaN of runs that were cut off."""
     values = jobs.numpy(name)
     if "censored" not in jobs.columns:
         return values

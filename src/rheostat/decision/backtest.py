@@ -14,7 +14,7 @@ Bergmeir, C., Benitez, J.: On the use of cross-validation for time series predic
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import polars as pl
@@ -24,12 +24,14 @@ from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.outcome import Array, Outcome, Predictor
 from rheostat.core.space import Knob, Space
 from rheostat.core.units import parse_duration
-from rheostat.decision.accuracy import Accuracy, accuracy
+from rheostat.decision.accuracy import Accuracy, accuracy, measured
 from rheostat.decision.decide import RUNTIME_ENERGY, Advice, Change, decide
 from rheostat.errors import DataError
 from rheostat.prediction.out_of_core.dask_cluster import Spread, here
 
 Truth = Callable[[JobTable], Outcome]
+FAR_OFF = 2.0
+"""Factor by which forecasts of the settings that ran may add up to other than what was measured."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,8 @@ class Backtest:
     ``accuracy`` compares predictions at the setting that ran with what was measured.  ``by_user``
     has a row per user: jobs, changed, predicted totals and changes.  ``true`` holds the change that
     the advice would really have made, where the truth is known; otherwise it is None.
+    ``far_off`` has forecast over measured totals of the settings that ran, of the quantities where
+    that is beyond `FAR_OFF`: the totals of ``advice`` leave those out.
     """
 
     advice: Advice
@@ -48,6 +52,7 @@ class Backtest:
     unfinished: int
     edge_s: float
     true: Mapping[str, Change] | None
+    far_off: Mapping[str, float] = field(default_factory=dict)
 
 
 def backtest(  # noqa: PLR0913 - what is wanted, all but five by keyword
@@ -95,15 +100,27 @@ def backtest(  # noqa: PLR0913 - what is wanted, all but five by keyword
     advice = decide(recent, model, knobs, rule, limits, objectives=objectives, spread=spread)
     names = [q for q in ("runtime_s", "power_w", "energy_j") if q in recent.columns]
     ran = model.predict(recent.known_at(Moment.SUBMIT))
+    ratios: dict[str, float] = {q: _over_measured(ran, recent, q) for q in names if q in ran}
+    far_off = {q: r for q, r in ratios.items() if r > FAR_OFF or r < 1 / FAR_OFF}
+    kept = {q: t for q, t in advice.totals.items() if q not in far_off}
     return Backtest(
-        advice,
+        replace(advice, totals=kept),
         accuracy(ran, recent, [n for n in names if n in ran]),
         changes_by(advice, "user"),
         len(past),
         unfinished,
         float(recent.frame["submit_s"].min()),  # type: ignore[arg-type]
         None if truth is None else _true_change(recent, advice, truth),
+        far_off,
     )
+
+
+def _over_measured(ran: Outcome, recent: JobTable, quantity: str) -> float:
+    """Total of the forecasts of what ran over that of what was measured, NaN without any."""
+    forecast, truth = ran.mean(quantity), measured(recent, quantity)
+    both = np.isfinite(forecast) & np.isfinite(truth)
+    total = float(truth[both].sum())
+    return float(forecast[both].sum()) / total if total else float("nan")
 
 
 def divided(jobs: JobTable, split: float | str) -> tuple[JobTable, JobTable, int]:

@@ -287,6 +287,7 @@ def explain_backtest(result: Backtest) -> Explained:
             "predicted",
             (
                 *unheld_words(result.accuracy),
+                *_far_off_words(result),
                 *_sums(result.advice, result.advice.counts()),
                 _predicted(result.advice),
             ),
@@ -312,12 +313,22 @@ def explain_backtest(result: Backtest) -> Explained:
         "edge_s": result.edge_s,
         "accuracy": accuracy_facts(result.accuracy),
         **advice_facts(result.advice),
+        "far_off": dict(result.far_off),
         "by_user": result.by_user.rows(named=True),
         "true": None
         if result.true is None
         else {q: change_facts(t) for q, t in result.true.items()},
     }
     return sections, facts
+
+
+def _far_off_words(result: Backtest) -> list[str]:
+    """Which totals are left out since those of what ran are forecast far off."""
+    return [
+        f"The total of {plain_name(q)} is left out: forecasts of the settings that ran add up to "
+        f"{ratio:.3g} times what was measured. Do not rely on what the advice saves."
+        for q, ratio in result.far_off.items()
+    ]
 
 
 UNMEASURED = "These changes are predictions: the advised settings never ran."

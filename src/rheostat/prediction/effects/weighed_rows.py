@@ -8,6 +8,9 @@ n  rows      flat : (n, q + 1) columns less the mean of their cell, the last is 
 from __future__ import annotations
 
 import numpy as np
+from scipy.sparse import block_array, csr_array, hstack
+from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import lsqr
 
 from rheostat.core.outcome import Array
 from rheostat.prediction.effects.effect_coding import Rows
@@ -38,17 +41,26 @@ def problem_variances(rest: Array, problem: Ints, cell: Ints) -> tuple[float, fl
     """Variance of ``rest`` (n,) between runs of one problem, and what problems add to it.
 
     The means of cells are taken away, and with them a part of what the few problems of a cell add.
+    Problems may be those of one cell or be shared by several: the moments of Henderson's method.
     """
-    _, first, code, count = np.unique(
-        problem, return_index=True, return_inverse=True, return_counts=True
-    )
-    if count.max() == 1:
+    runs = csr_array((np.ones(len(rest)), (cell, np.unique(problem, return_inverse=True)[1])))
+    rank = sum(runs.shape) - connected_components(block_array([[None, runs], [runs.T, None]]))[0]
+    if rank == len(rest):
         return 1.0, 0.0
-    inside, runs = centred(rest, code), np.bincount(cell)
-    within = max(float(inside @ inside) / max(len(rest) - len(count), 1), 1e-9)
-    free = len(rest) - float((count**2 / runs[cell[first]]).sum())
-    excess = float(rest @ rest) - within * (len(rest) - len(runs))
+    inside = _less_both(rest, problem, cell)
+    within = max(float(inside @ inside) / (len(rest) - rank), 1e-9)
+    in_cell = runs.sum(axis=1)
+    free = len(rest) - float((runs.power(2).sum(axis=1) / in_cell).sum())
+    excess = float(rest @ rest) - within * (len(rest) - len(in_cell))
     return within, max(excess / max(free, 1.0), 0.0)
+
+
+def _less_both(rest: Array, problem: Ints, cell: Ints) -> Array:
+    """``rest`` (n,) less what problems and cells explain together."""
+    n, groups = len(rest), [np.unique(g, return_inverse=True)[1] for g in (problem, cell)]
+    sides = [csr_array((1 / np.sqrt(np.bincount(g)[g]), (np.arange(n), g))) for g in groups]
+    both = hstack(sides, format="csr")
+    return np.asarray(rest - both @ lsqr(both, rest, atol=1e-10, btol=1e-10)[0])
 
 
 def unlike_runs(rest: Array, alike: Array, problem: Ints, cell: Ints) -> tuple[float, float]:
