@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rheostat import Knob, Space
+from rheostat.core.dominance import knee_index
 from rheostat.errors import DataError
 from rheostat.tradeoff.many_fronts import fronts, knee_heights
 from rheostat.tradeoff.propose import Exhaustive, Sobol
@@ -97,3 +98,13 @@ def test_even_points_pass_over_what_is_taken_and_leftovers_come_too() -> None:
     assert Exhaustive(few).ask(3).frame.rows() == [(1, 1), (1, 2), (2, 1)]
     with pytest.raises(DataError, match="endless or too large to list: use Sobol"):
         Exhaustive(Knob("x", low=0.0, high=1.0)).ask(1)
+
+
+def test_of_two_the_first_objective_does_not_win_by_what_nobody_notices() -> None:
+    """64 nodes are 0.1 % faster than 16 for 3.4 times the energy; 4 % faster is told apart."""
+    noise = np.array([[91.02, 1540.0], [91.1, 454.0]])
+    faster = np.array([[87.5, 1540.0], [91.1, 454.0]])
+    cheap = np.array([[91.02, 454.3], [91.1, 454.0]])
+    heights = knee_heights(np.stack([noise, noise[::-1], faster, cheap]))
+    assert heights.argmin(axis=1).tolist() == [1, 0, 0, 0]
+    assert [knee_index(y) for y in (noise, noise[::-1], faster, cheap)] == [1, 0, 0, 0]

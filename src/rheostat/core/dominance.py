@@ -22,6 +22,9 @@ from rheostat.errors import DataError
 
 Mask = NDArray[np.bool_]
 
+FLAT = 0.03
+"""Two values nearer than this are the same to anyone who weighs what the better one costs."""
+
 
 def non_dominated(y: Array) -> Mask:
     """Rows of ``y`` (n, m; minimised) that no other row dominates.
@@ -70,6 +73,15 @@ def hypervolume_2d(y: Array, reference: Sequence[float]) -> float:
     return float(np.sum((r[0] - y[:, 0]) * (ceiling[:-1] - ceiling[1:])))
 
 
+def worth_it(better: Array, other: Array) -> bool:
+    """Whether the better first objective is told apart from the other's, or costs no more.
+
+    Both are logarithms of all objectives, (m,).
+    """
+    gain = other[0] - better[0]
+    return bool(gain >= np.log1p(FLAT) or better.sum() <= other.sum())
+
+
 def knee_index(y: Array) -> int:
     """Row of the front farthest below the chord between its ends, on log axes where possible.
 
@@ -77,13 +89,20 @@ def knee_index(y: Array) -> int:
     1
 
     Ratios are what people weigh, hence log axes when all values are positive.  Fewer than three
-    distinct front points have no bend and lie equally deep: ties go to the best first objective.
+    distinct front points have no bend and lie equally deep: ties go to the best first objective,
+    unless that is less than `FLAT` better there and costs more than it gains.
+
+    >>> knee_index(np.array([[91.0, 1540.0], [91.1, 454.0]]))
+    1
     """
     front = np.flatnonzero(non_dominated(y))
     if not front.size:
         raise DataError("knee", ["no alternative has finite objectives"])
-    z = y[front]
-    z = np.log(z) if (z > 0).all() else z
+    z, positive = y[front], bool((y[front] > 0).all())
+    z = np.log(z) if positive else z
+    ends = np.unique(z, axis=0)
+    if positive and len(ends) == 2 and not worth_it(*ends):
+        return int(front[np.argmax(z[:, 0])])
     span = z.max(axis=0) - z.min(axis=0)
     depth = 1.0 - ((z - z.min(axis=0)) / np.where(span > 0, span, 1.0)).sum(axis=1) / max(
         1, int((span > 0).sum())

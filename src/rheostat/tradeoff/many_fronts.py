@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rheostat.core.dominance import non_dominated
+from rheostat.core.dominance import FLAT, non_dominated
 from rheostat.core.outcome import Array
 
 Mask = NDArray[np.bool_]
@@ -106,7 +106,19 @@ def _layer_heights(y: Array, on: Mask) -> Array:
     ranges = np.maximum(1, (span > 0).sum(axis=2))
     # Rounded, so that rounding errors break no tie; ties go to the better first objective.
     bent = np.round(ranged.sum(axis=2) / ranges - 0.5, 12) + 1e-13 * ranged[:, :, 0]
-    return np.where(_distinct(z, on)[:, None] < 3, ranged[:, :, 0], bent)
+    two = np.where(_flat(z, on, positive)[:, None], 1.0 - ranged[:, :, 0], ranged[:, :, 0])
+    return np.where(_distinct(z, on)[:, None] < 3, two, bent)
+
+
+def _flat(z: Array, on: Mask, positive: Mask) -> Mask:
+    """(J,): whether the better first objective is within `FLAT`, and costs more than it gains."""
+    first = np.where(on, z[:, :, 0], np.nan)
+    total = z.sum(axis=2)
+    rows = np.arange(len(z))
+    better, other = (pick(np.where(on, first, fill), axis=1)
+                     for pick, fill in ((np.argmin, np.inf), (np.argmax, -np.inf)))  # fmt: skip
+    near = first[rows, other] - first[rows, better] < np.log1p(FLAT)
+    return np.asarray(positive & near & (total[rows, better] > total[rows, other]))
 
 
 def _distinct(z: Array, on: Mask) -> NDArray[np.int64]:

@@ -74,7 +74,8 @@ def knee_height(y: Array) -> Array:
     On the front it lies in [-1, 1].  Rows of the second layer (the front of what remains when the
     front is taken away) score 3 more than their height there, those of the third 6, and so on; a
     row with NaN is inf.  A layer with fewer than three distinct points has no bend: the height is
-    then the place in the first objective.
+    then the place in the first objective, turned round where that is within `FLAT` and costs more
+    than it gains.
     """
     return np.asarray(knee_heights(np.asarray(y, dtype=float)[None])[0])
 

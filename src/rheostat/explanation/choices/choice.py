@@ -14,15 +14,13 @@ from typing import Any
 import numpy as np
 
 from rheostat.core.decision import Assignment, Decision
+from rheostat.core.dominance import FLAT
 from rheostat.core.front import Front
 from rheostat.core.jobs import JobTable
 from rheostat.core.report import Grid, Section
 from rheostat.core.units import plain_name, unit_of
 from rheostat.explanation.choices.front import Explained, asked, row_of
 from rheostat.explanation.number_words import cost_name, listed, setting_words, share, spanned
-
-FLAT = 0.03
-"""Two runtimes nearer than this are the same to anyone who waits for them."""
 
 
 def explain_choice(
@@ -60,9 +58,7 @@ def _sentence(choice: Assignment, front: Front | None, base: int | None) -> str:
     if front is not None and front.measured.any() and not front.measured[choice.index]:
         what += ", not measured"
     if front is None or base is None or not np.isfinite(front.values[base]).all():
-        numbers = choice.because.numbers
-        costs = [f"{spanned(*v, unit_of(q))} {plain_name(q)}" for q, v in numbers.items()]
-        return f"{what}: {listed(costs)}."
+        return f"{what}: {cost_words(choice_facts(choice))}."
     if choice.index == base:
         return f"{what}, as asked for: no other setting is better by this rule."
     return f"{what} instead of the {setting_words(front.setting(base))} asked for: " + bargain(
@@ -165,6 +161,17 @@ def _sureness(front: Front, row: int) -> str | None:
     if len(front.outcome[front.outcome.names[0]]) < 10 or math.isnan(p):
         return None
     return f"It is on the front in {share(p)} of the model's draws."
+
+
+def cost_words(facts: Mapping[str, Any]) -> str:
+    """What a choice (`choice_facts`) costs, with intervals.
+
+    >>> cost_words({"runtime_s": 1680.0, "intervals": {"runtime_s": [1620.0, 1800.0]}})
+    '28 min [27 30] runtime'
+    """
+    each = facts["intervals"].items()
+    costs = [f"{spanned(facts[q], v[0], v[1], unit_of(q))} {plain_name(q)}" for q, v in each]
+    return listed(costs)
 
 
 def choice_facts(choice: Assignment) -> dict[str, Any]:

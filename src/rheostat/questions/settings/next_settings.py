@@ -14,7 +14,7 @@ from rheostat.core.jobs import JobTable
 from rheostat.core.report import Grid, Report, Section
 from rheostat.core.units import plain_name, unit_of
 from rheostat.errors import DataError, Infeasible
-from rheostat.explanation.choices.choice import choice_facts
+from rheostat.explanation.choices.choice import choice_facts, cost_words
 from rheostat.explanation.number_words import setting_words
 from rheostat.questions import inputs, listener
 from rheostat.questions.answer import Answer
@@ -291,7 +291,7 @@ def best_words(facts: Mapping[str, Any]) -> tuple[str, ...]:
     if facts["nearest"] is not None:
         said = [f"Of what was measured, {facts['misses']}."]
     if measured is not None:
-        said = [f"Best measured: {setting_words(measured['setting'])}."]
+        said = [f"Best measured: {setting_words(measured['setting'])}, {cost_words(measured)}."]
     if better is not None:
         said.append(
             f"By its forecast the rule would take {setting_words(better['setting'])}, not measured "
