@@ -78,6 +78,13 @@ def frozen(bs=4):
     model.layers[0].requires_grad_(False)
     return model, torch.randn(bs, 8)
 
+def adapted(bs=4):
+    base, adapter = nn.Linear(8, 32, bias=False), nn.Linear(8, 32, bias=False)
+    base.requires_grad_(False)
+    optimizer, x = torch.optim.AdamW(adapter.parameters()), torch.randn(bs, 8)
+    (base(x) + adapter(x)).pow(2).mean().backward()
+    optimizer.step()
+
 def all_frozen(bs=4): return Kept().requires_grad_(False), torch.randn(bs, 8)
 
 def with_optimizer(make):
@@ -234,6 +241,15 @@ def test_gradients_of_all_parts_are_one_array_a_parameter(steps):
         steps_count = 4 * 4  # a counter for each parameter
         assert made.gradients_b == WEIGHTS_B
         assert made.optimizer_b - 3 * WEIGHTS_B == pytest.approx(steps_count, abs=steps_count)
+
+
+def test_frozen_weights_are_parameters_that_no_optimiser_keeps_numbers_of(steps):
+    """They were called data."""
+    step = steps("adapted")
+    memory = step_memory(step.graph, step.optimizer)
+    assert memory.parameters_b == 2 * 8 * 32 * 4
+    assert memory.data_b == 4 * 8 * 4
+    assert memory.optimizer_b < memory.parameters_b * 2
 
 
 def test_a_parameter_of_two_layers_is_one(steps):

@@ -60,6 +60,7 @@ class Updates:
     memory: list[OptimizerMemory] = field(default_factory=list)
     others: set[str] = field(default_factory=set)
     seen: dict[Any, None] = field(default_factory=dict)
+    named: dict[Any, None] = field(default_factory=dict)
     largest: set[str] = field(default_factory=set)
     last: str = ""
     over: bool = False
@@ -69,6 +70,11 @@ class Updates:
         if any(p in self.seen for p in parameters):
             raise StepOver
         self.seen |= dict.fromkeys(parameters)
+
+    @property
+    def frozen(self) -> list[Any]:
+        """Parameters of modules that nothing trains."""
+        return [p for p in self.named if not p.requires_grad and p not in self.seen]
 
     @property
     def notes(self) -> list[Note]:
@@ -110,7 +116,8 @@ def from_loop(torch: Any, call: Callable[[], Any], name: str) -> tuple[Graph, st
         with held_updates(torch) as updates:
             call()
         vars(made).update(vars(updates))
-        return [p for _, p, _ in updates.asked] + [g for _, _, g in updates.asked]
+        gradients = [g for _, _, g in updates.asked]
+        return [p for _, p, _ in updates.asked] + gradients + updates.frozen
 
     try:
         with (
@@ -172,6 +179,9 @@ def held_updates(torch: Any) -> Iterator[Updates]:
         lambda _, closure: closure())  # fmt: skip
     search.step.hooked = True
     handle = register_optimizer_step_pre_hook(hold)
+    naming = torch.nn.modules.module.register_module_parameter_registration_hook(
+        lambda _, __, made: None if made is None else updates.named.setdefault(made)
+    )
     for n, read in NUMBERS.items():  # a loss that is printed: any number will do
         setattr(torch.Tensor, n, read)
     try:
@@ -180,6 +190,7 @@ def held_updates(torch: Any) -> Iterator[Updates]:
         updates.over = True
     finally:
         handle.remove()
+        naming.remove()
         scaler._maybe_opt_step, search.step = asks, searches
         for n, known in before.items():
             delattr(torch.Tensor, n) if known is None else setattr(torch.Tensor, n, known)
@@ -207,8 +218,9 @@ def _graph(
         nodes[names.index(made.last) + 1 : -1] = []
     nodes = [n for n in nodes if not str(n.target).startswith("profiler.")]
     given = list(nodes[-1].args[0])
-    weights, gradients = given[: len(kinds)], given[len(kinds) :]
-    before, copies = _ancestors(weights), _copies(weights)
+    weights, gradients = given[: len(kinds)], given[len(kinds) : 2 * len(kinds)]
+    of_modules = weights + given[2 * len(kinds) :]
+    before, copies = _ancestors(of_modules), _copies(of_modules)
     for node in nodes[:-1]:
         type_ = result_type(node.meta.get("val"), set())
         if node.op == "get_attr":
