@@ -16,9 +16,8 @@ from rheostat.simulation.result import Simulation
 from rheostat.simulation.schedule_metrics import metrics
 
 LOGGED = "as logged"
-READ = ("job_id", "submit_s", "start_s", "wait_s", "runtime_s", "end_s", "procs", "estimate_s",
-        "user")  # fmt: skip
-"""What `metrics` and the search for a job's wait read: ten million jobs are copied without more."""
+READ = ("submit_s", "wait_s", "runtime_s", "end_s", "procs", "estimate_s", "user")
+"""What `metrics` reads: ten million jobs are copied without more."""
 
 
 @dataclass(frozen=True)
@@ -32,10 +31,12 @@ class LoggedSchedule:
         raise DataError(self.name, ["it is what the site did, and no policy to be run"])
 
 
-def as_logged(trace: JobTable, run: Simulation) -> tuple[Simulation, Simulation] | None:
+def as_logged(
+    trace: JobTable, run: Simulation, read: Sequence[str] | None = None
+) -> tuple[Simulation, Simulation] | None:
     """(what the log records, ``run``) of the same jobs; None where too few waits are recorded.
 
-    Jobs whose wait is not recorded are left out of both.
+    Jobs whose wait is not recorded are left out of both, as is every column but those of ``read``.
 
     >>> from rheostat.core.vocabulary import table
     >>> from rheostat.simulation.simulate import simulate_run
@@ -52,9 +53,12 @@ def as_logged(trace: JobTable, run: Simulation) -> tuple[Simulation, Simulation]
     if wait is None:
         return None
     known = np.isfinite(wait)
-    jobs = run.jobs if known.all() else run.jobs.rows(known)
+    jobs = run.jobs
+    jobs = jobs if read is None else jobs.select([c for c in read if c in jobs.columns])
+    jobs = jobs if known.all() else jobs.rows(known)
     start = jobs.numpy("submit_s") + wait[known]
     times = {"wait_s": wait[known], "start_s": start, "end_s": start + jobs.numpy("runtime_s")}
+    times = {k: v for k, v in times.items() if k in jobs.columns}
     logged = replace(run, jobs=jobs.with_columns((), **times), account=None, clairvoyant=False,
                      passes=0, cpu_s=0.0, policy=LoggedSchedule())  # fmt: skip
     return logged, replace(run, jobs=jobs)
@@ -69,8 +73,7 @@ def logged_facts(trace: JobTable, runs: Sequence[Simulation]) -> dict[str, Any] 
     logged: dict[str, Any] = {}
     same: dict[str, Any] = {}
     for run in runs:
-        narrow = run.jobs.select([c for c in READ if c in run.jobs.columns])
-        if pair := as_logged(trace, replace(run, jobs=narrow)):
+        if pair := as_logged(trace, run, READ):
             logged, same[run.policy.name] = (metrics(one.jobs, one.machine.procs) for one in pair)
     if not logged:
         return None
