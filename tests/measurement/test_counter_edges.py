@@ -139,7 +139,8 @@ def test_shares_and_times_of_text_and_json(tmp_path):
     assert [n.message for n in jobs.notes] == [
         "cycles: counted 50 % of the time, scaled up by perf"
     ]
-    remedy = "tells no elapsed time: add -e duration_time or -I 100, or say runtime_s=12.5"
+    remedy = "tells no elapsed time: run perf with -e duration_time (or -I 100); or give it, in s: "
+    remedy += "--option runtime_s=12.5"
     refused(lambda: read_perf(tmp_path / "p.json"), remedy)
     timed = '{"event": "duration_time", "counter-value": "9", "unit": "ns"}\n'
     refused(lambda: read_perf(written(tmp_path / "t.json", timed + line + line)), remedy)

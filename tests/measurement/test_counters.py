@@ -111,9 +111,28 @@ def test_perf_text_and_json_agree_with_what_is_written(tmp_path):
 
 def test_perf_without_a_time_is_refused_with_the_remedy(tmp_path):
     path = file(tmp_path, "perf.csv", "200,,instructions,1000,100.00,,\n")
-    with pytest.raises(DataError, match="duration_time"):
+    with pytest.raises(DataError, match=r"duration_time .*: --option runtime_s=12.5"):
         read_perf(path)
     assert read_perf(path, runtime_s=2.0).numpy("instructions_per_s").tolist() == [100.0]
+
+
+@pytest.mark.parametrize("lines", [
+    "8000.0,msec,task-clock:u,8000,100.00,{use},CPUs utilized\n200,,instructions,9,100.00,,\n",
+    '{{"counter-value": "8000.0", "unit": "msec", "event": "task-clock", "metric-value": "{use}", '
+    '"metric-unit": "CPUs utilized"}}\n{{"counter-value": "200", "event": "instructions"}}\n',
+])  # fmt: skip
+def test_perf_tells_the_elapsed_time_by_the_processors_in_use(tmp_path, lines):
+    """8 s of processors at 4 in use are 2 s; at 0 in use nothing follows; a time given counts."""
+    path = file(tmp_path, "perf.csv", lines.format(use="4.000"))
+    jobs = read_perf(path)
+    assert jobs.numpy("span_s").tolist() == [2.0]
+    assert jobs.numpy("instructions_per_s").tolist() == [100.0]
+    assert any("divided by its CPUs utilized (4)" in n.message for n in jobs.notes)
+    given = read_perf(path, runtime_s=1.0)
+    assert given.numpy("instructions_per_s").tolist() == [200.0]
+    assert not any("utilized" in n.message for n in given.notes)
+    with pytest.raises(DataError, match="tells no elapsed time"):
+        read_perf(file(tmp_path, "none.csv", lines.format(use="0.000")))
 
 
 def test_likwid_sums_sockets_averages_clocks_of_threads_that_ran(tmp_path):

@@ -148,3 +148,33 @@ def test_points_of_thousands_before_decimal_commas_and_lengths_of_iso_8601(tmp_p
     assert read_runs(file).frame["runtime_s"].to_list() == [1234.5, 640.2, 1200]
     file.write_text("nodes,duration,energy_wh\n1,PT1H2M3S,500\n2,PT32M,520\n4,PT17M5.5S,560\n")
     assert read_runs(file).frame["runtime_s"].to_list() == [3723, 1920, 1025.5]
+
+
+def test_a_queue_of_numbers_is_how_long_jobs_waited_or_a_queue_by_number(jobs):
+    """Traces of Helios have seconds; queues of other logs are numbered, also in an idle week."""
+    waits = (0, 0, 70, 300)
+
+    def log(queue):
+        rows = [f"{k},2,{100 * k},{100 * k + waits[k]},50,{q}" for k, q in enumerate(queue)]
+        return jobs("\n".join(["job_id,gpu_num,submit_time,start_time,duration,queue", *rows, ""]))
+
+    waited = log(waits)
+    assert waited.frame["wait_s"].to_list() == list(waits)
+    assert "partition" not in waited.columns
+    assert log([1, 1, 2, 1]).frame["partition"].to_list() == [1, 1, 2, 1]
+    alone = "job_id,duration,queue\n" + "".join(f"{k},50,{17 * k}\n" for k in range(9))
+    assert jobs(alone).frame["wait_s"].to_list() == [17 * k for k in range(9)]
+    assert jobs("job_id,runtime_s,queue_h\n1,9,2\n").frame["wait_s"].to_list() == [7200]
+
+
+def test_times_of_two_codes_side_by_side_are_asked_for_by_what_to_type(jobs):
+    """``mini`` is no minimum: the other code's pair was the only one left, and was taken."""
+    text = "nodes,miniFE time (s),miniFE energy (kJ),HPCG time (s),HPCG energy (kJ)\n1,9,4,20,8\n"
+    with pytest.raises(DataError) as refused:
+        jobs(text)
+    for code in ("miniFE", "HPCG"):
+        typed = f"--column runtime_s='{code} time (s)' --column energy_j='{code} energy (kJ)'"
+        assert typed in str(refused.value)
+    columns = {"runtime_s": "miniFE time (s)", "energy_j": "miniFE energy (kJ)"}
+    one = jobs(text, columns=columns)
+    assert one.frame.select("runtime_s", "energy_j").row(0) == (9, 4000)

@@ -48,6 +48,13 @@ EVENTS = {
 }
 NO_VALUE = ("<not counted>", "<not supported>")
 CLOCKS = ("duration_time", "user_time", "system_time")
+NO_TIME = (
+    "tells no elapsed time: run perf with -e duration_time (or -I 100); or give it, in s: "
+    "--option runtime_s=12.5"
+)
+BUSY = ("task-clock", "cpu-clock")
+IN_USE = "CPUs utilized"
+BY_USE = "elapsed time is {} divided by its CPUs utilized ({}), as duration_time was not counted"
 BEGINS = re.compile("# started on|Performance counter stats for")
 LIKE_A_COUNT = re.compile(r"\{|[^#,;\s]*[,;]([^,;]*[,;]){3}")
 LONG_ENOUGH = 90.0
@@ -57,13 +64,22 @@ CELLS = 6
 
 @dataclass(frozen=True)
 class _Count:
-    """One event of one row; ``at`` None without ``-I``, ``value`` None where perf has none."""
+    """One event of one row; ``at`` None without ``-I``, ``value`` None where perf has none.
+
+    ``in_use`` is the mean number of processors in use that perf writes beside its clock of them.
+    """
 
     at: float | None
     event: str
     value: float | None
     unit: str
     share: float
+    in_use: float | None = None
+
+    @property
+    def scale(self) -> float:
+        """Seconds in one unit of a clock of processors."""
+        return 1e-3 if self.unit == "msec" else 1e-9
 
     @property
     def plain(self) -> str:
@@ -94,7 +110,18 @@ class _Recording:
         for c in self.counts:
             if c.event == "duration_time" and c.value:
                 return c.value * (1e-9 if c.unit in ("", "ns") else 1.0)
+        used = self.by_use
+        if used and used.value and used.in_use:
+            return used.value * used.scale / used.in_use
         return self.told_s
+
+    @property
+    def by_use(self) -> _Count | None:
+        """The clock of processors whose quotient is the elapsed time, where nothing else tells."""
+        if self.told_s or any(c.event == "duration_time" and c.value for c in self.counts):
+            return None
+        clocks = (c for c in self.counts if c.at is None and c.plain in BUSY)
+        return next((c for c in clocks if c.value and c.in_use), None)
 
 
 def read_perf(
@@ -103,7 +130,8 @@ def read_perf(
     """Runs or intervals as rows; recordings one after the other in a file are runs of their own.
 
     CSV and JSON do not tell the elapsed time of a run without ``-I``: the event ``duration_time``
-    does (nanoseconds), or ``runtime_s`` given here; with neither this is a `DataError`.
+    does (nanoseconds), or ``runtime_s`` given here, or ``task-clock`` over the processors in use
+    that perf writes beside it; with none this is a `DataError`.
 
     Parameters
     ----------
@@ -140,6 +168,9 @@ def read_perf(
     notes = [*records.notes, *columns.notes]
     if len(recordings) > 1:
         notes.append(Note(f"{len(recordings)} recordings one after the other: a run each"))
+    if not runtime_s:
+        used = [c for r in recordings if (c := r.by_use)]
+        notes += [Note(BY_USE.format(c.event, f"{c.in_use:g}")) for c in used]
     if unread:
         notes.append(Note(f"{unread} lines that hold no count of perf are left out"))
     return as_jobs(frame, described(frame.columns), notes)
@@ -157,10 +188,7 @@ def _times(
         runtime_s or r.elapsed_s if w else None for r, w in zip(recordings, whole, strict=True)
     ]
     if any(w and not t for w, t in zip(whole, times, strict=True)):
-        raise DataError(
-            str(path),
-            ["tells no elapsed time: add -e duration_time or -I 100, or say runtime_s=12.5"],
-        )
+        raise DataError(str(path), [NO_TIME])
     return times
 
 
@@ -198,8 +226,8 @@ class _Columns:
 
     def _named(self, c: _Count) -> tuple[str, float]:
         """Our column and the factor to its unit: two events are one column only as :u and :k."""
-        if c.plain in ("task-clock", "cpu-clock"):
-            name, scale = "busy_cores", 1e-3 if c.unit == "msec" else 1e-9
+        if c.plain in BUSY:
+            name, scale = "busy_cores", c.scale
         else:
             name, scale = EVENTS.get(c.plain, f"{cleaned(c.event)}_per_s"), 1.0
         first = self.owner.setdefault(name, c.event)
@@ -247,7 +275,8 @@ def _csv(line: str) -> _Count | None:
             return None
     if len(cells) < CELLS - 1 or not _value(cells[0]) or not re.search("[A-Za-z]", cells[2]):
         return None
-    return _Count(at, cells[2], _number(cells[0]), cells[1], _number(cells[4]) or 0.0)
+    in_use = _number(cells[5]) if cells[6:7] == [IN_USE] else None
+    return _Count(at, cells[2], _number(cells[0]), cells[1], _number(cells[4]) or 0.0, in_use)
 
 
 def _json(line: str) -> _Count | None:
@@ -256,11 +285,12 @@ def _json(line: str) -> _Count | None:
         at = float(facts["interval"]) if "interval" in facts else None
         share = float(facts.get("pcnt-running", 100.0))
         event, value = str(facts["event"]), str(facts["counter-value"])
+        in_use = _number(str(facts["metric-value"])) if facts.get("metric-unit") == IN_USE else None
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
     if not _value(value) or (at is not None and not 0 < at < math.inf):
         return None
-    return _Count(at, event, _number(value), str(facts.get("unit", "")), share)
+    return _Count(at, event, _number(value), str(facts.get("unit", "")), share, in_use)
 
 
 def _text(line: str) -> _Count | None:

@@ -7,6 +7,7 @@ guess is a guess: every one is noted by the reader, and a mapping overrides it.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -75,8 +76,9 @@ TIMED = (
     ("runtime_s", re.compile("total|real", re.IGNORECASE)),
     ("time_limit_s", re.compile(r"((job|queue|user)_)?(limit|estimate)|req(uest(ed)?)?|asked",
                                 re.IGNORECASE)),
+    ("wait_s", re.compile("queued?|pending", re.IGNORECASE)),
 )  # fmt: skip
-"""Names that need a unit of time behind them: ``total(s)``, ``limit_h``, ``requested_hours``."""
+"""Names that need a unit of time behind them: ``total(s)``, ``limit_h``, ``queue_s``."""
 NET = re.compile(
     r"(^|_)(net|dynamic|(above|over|minus|less|without|no|excl(uding)?)_idle|"
     r"idle_(subtracted|removed|corrected|free))(_|$)"
@@ -98,6 +100,11 @@ WHOLE = re.compile(
     r"(node|total|system|platform|server|chassis|wall|plug|whole|psu|ac|dc)(?![a-z])"
 )
 """Beginnings of names of what a whole machine took."""
+ASIDE = re.compile(
+    r"(?<![a-z])(std|(min|max)(?!i(?!m[au]))|limit|cap|idle|wait|submit|start|end)"
+    r"|(std|min|max|limit|cap|idle|wait|submit|start|end)(?![a-z])|per_"
+)
+"""Words of names that are of a part, a bound or a moment; ``miniFE`` and ``render`` hold none."""
 NO_RUN = re.compile(r"std|min|max|per_|limit|cap|idle|wait|submit|start|end|stamp|"
                     r"setup|init|warm|delay|offset|span|period|interval|lag|ttft")  # fmt: skip
 """Times of something else than a run."""
@@ -237,19 +244,59 @@ def lone_quantity(ours: str, columns: Sequence[str]) -> str | None:
     >>> lone_quantity("runtime_s", ["model", "step_ms"])
     'step_ms'
     """
-    word, suffix = {"runtime_s": ("time|step|iter|latency", "_s"), "power_w": ("power", "_w"),
-                    "energy_j": ("energy", "_j")}[ours]  # fmt: skip
-    fit = [
+    fit, suffix = _may_be(ours, columns), ours[-2:]
+    parts = [c for c in columns if split_unit(c)[1] == suffix != "_s"
+             and MEMORY_PART.fullmatch(split_unit(c)[0].lower())]  # fmt: skip
+    return fit[0] if len(fit) == 1 and not set(parts) - set(fit) else None
+
+
+def _may_be(ours: str, columns: Sequence[str]) -> list[str]:
+    """Columns that measure what ``ours`` does, by a word and a unit in their names.
+
+    >>> _may_be("runtime_s", ["miniFE time (s)", "HPCG time (s)", "min_time_s", "endTime_s"])
+    ['miniFE time (s)', 'HPCG time (s)']
+    """
+    word = {"runtime_s": "time|step|iter|latency", "power_w": "power", "energy_j": "energy"}[ours]
+    return [
         c
         for c in columns
         if (re.search(word, c.lower()) or split_unit(c)[0].lower() in DRAWS)
         and c not in COUNTERS
-        and split_unit(c)[1] == suffix
-        and not re.search(r"std|min|max|per_|limit|cap|idle|wait|submit|start|end", c.lower())
+        and split_unit(c)[1] == ours[-2:]
+        and not ASIDE.search(CAMEL.sub("_", c).lower())
     ]
-    parts = [c for c in columns if split_unit(c)[1] == suffix != "_s"
-             and MEMORY_PART.fullmatch(split_unit(c)[0].lower())]  # fmt: skip
-    return fit[0] if len(fit) == 1 and not set(parts) - set(fit) else None
+
+
+def what_to_map(columns: Sequence[str]) -> str:
+    """What to type where nothing is named as measured; of several run times, each in turn.
+
+    >>> what_to_map(["nodes", "A time (s)", "A energy (kJ)", "B time (s)", "B energy (kJ)"])[:72]
+    "of several, say which: --column runtime_s='A time (s)' --column energy_j"
+    >>> what_to_map(["nodes", "speed"])[:36]
+    'map them: --column runtime_s=THEIRS '
+    """
+    times = [c for c in _may_be("runtime_s", columns) if guess_name(c) is None]
+    if len(times) < 2:
+        return (
+            "map them: --column runtime_s=THEIRS (a rate: runtime_s=1/THEIRS; a sum: "
+            "energy_j=A+B), columns={'runtime_s': 'THEIRS'} in Python"
+        )
+    ways = []
+    for time in times[:3]:
+        typed = [f"--column runtime_s={shlex.quote(time)}"]
+        for other in ("energy_j", "power_w"):
+            if alike := _of_the_same(time, _may_be(other, columns)):
+                typed.append(f"--column {other}={shlex.quote(alike)}")
+        ways.append(" ".join(typed))
+    return f"of several, say which: {', or '.join(ways)}"
+
+
+def _of_the_same(time: str, columns: Sequence[str]) -> str:
+    """The column whose name shares most words with that of a time; "" where none shares one."""
+    words = set(re.split(r"[\W_]+", time.lower()))
+    shared = {c: len(words & set(re.split(r"[\W_]+", c.lower()))) for c in columns}
+    best = max(shared, key=lambda c: shared[c], default="")
+    return best if shared.get(best) else ""
 
 
 def whole_quantity(ours: str, frame: pl.DataFrame) -> str | None:

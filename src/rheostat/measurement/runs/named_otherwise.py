@@ -13,13 +13,15 @@ from rheostat.measurement.runs.cell_units import seconds_of_cell
 from rheostat.measurement.runs.guess import guess_known, guess_name, no_unit
 from rheostat.measurement.runs.header_units import split_unit
 
+LIKELY = 0.9
+
 
 def not_as_named(frame: pl.DataFrame) -> dict[str, str]:
     """Columns that mean another thing than their name says alone, and what.
 
     ``cpu`` beside ``slots``, or with fractions, is time of processors; ``gpu`` beside ``gpus``, or
     with a 0, is which one; ``duration`` beside a run time may be asked for; and of two columns of
-    nodes the one that says so has those asked for.
+    nodes the one that says so has those asked for.  ``queue`` may be how long a job waited.
 
     >>> not_as_named(pl.DataFrame({"cpu": [177.63], "num_nodes": [2], "num_nodes_req": [4]}))
     {'cpu': '', 'num_nodes_req': 'nodes_requested'}
@@ -37,6 +39,7 @@ def not_as_named(frame: pl.DataFrame) -> dict[str, str]:
     times = named.get("runtime_s", [])
     made |= {c: "" for c in times if c.lower() == "duration" and len(times) > 1}
     made |= {c: "time_limit_s" for c in _asked_times(named, frame)}
+    made |= {c: of for c in named.get("partition", []) if (of := _waited(c, frame, named)) != c}
     memory = named.get("memory_b", [])
     made |= {c: "" for c in memory if not _asked_memory(c, frame, alone=len(memory) == 1)}
     for size in ("nodes", "gpus", "cores"):
@@ -54,6 +57,29 @@ def _is_which(column: str, size: str, frame: pl.DataFrame, alike: Sequence[str])
         return False
     values = frame[column]
     return len(alike) > 1 or (values.dtype.is_numeric() and (values == 0).any())
+
+
+def _waited(column: str, frame: pl.DataFrame, named: Mapping[str | None, Sequence[str]]) -> str:
+    """What a queue of numbers is: ``wait_s`` where the clocks say so, else where it is no number.
+
+    Queues are numbered one after the other, or come again and again; seconds are neither.
+
+    >>> log = pl.DataFrame({"queue": [0, 60], "submit": [5.0, 9.0], "start": [5.0, 69.0]})
+    >>> _waited("queue", log, {"submit_s": ["submit"], "start_s": ["start"]})
+    'wait_s'
+    >>> _waited("queue", log, {}), _waited("queue", pl.DataFrame({"queue": [0, 1, 3]}), {})
+    ('wait_s', 'queue')
+    """
+    values = frame[column].drop_nulls()
+    if "wait_s" in named or not values.dtype.is_numeric() or not values.len():
+        return column
+    submit, start = (named.get(name, []) for name in ("submit_s", "start_s"))
+    if len(submit) == len(start) == 1:
+        waits = _in_seconds(frame[start[0]]) - _in_seconds(frame[submit[0]])
+        near = ((waits - frame[column]).abs() <= 1.0).filter(waits > 1.0).mean()
+        return "wait_s" if isinstance(near, float) and near > LIKELY else column
+    kinds, largest = values.n_unique(), values.cast(pl.Float64).to_numpy().max()
+    return column if largest < 2 * kinds or 10 * kinds <= len(values) else "wait_s"
 
 
 def _asked_times(named: Mapping[str | None, Sequence[str]], frame: pl.DataFrame) -> list[str]:

@@ -45,6 +45,7 @@ from rheostat.measurement.runs.guess import (
     lone_quantity,
     lone_time,
     unclear_units,
+    what_to_map,
     whole_quantity,
     without_idle,
 )
@@ -164,12 +165,8 @@ def read_runs(
     table, unfinished = with_ends(table)
     table, unbalanced = energy_balance(table)
     if measured and not MEASURED & set(table.columns) and not _are_requests(table):
-        hint = (
-            "map them: --column runtime_s=THEIRS (a rate: runtime_s=1/THEIRS; a sum: "
-            "energy_j=A+B), columns={'runtime_s': 'THEIRS'} in Python"
-        )
         lacking = "found no runtime, power or energy among the columns"
-        raise DataError(str(path), [lacking, _present(frame), hint])
+        raise DataError(str(path), [lacking, _present(frame), what_to_map(frame.columns)])
     words += [*dated, *back, *derived, *read, *timed, *summed, *sized, *together, *zeros]
     words += [*unfinished, *unbalanced]
     return as_jobs(table, [*described, *guessed], [*notes, *said, *words])
