@@ -29,6 +29,11 @@ IDENTITY = ("user", "account", "app")
 FEWEST_RUNS = 3
 FEWEST_GROUPS = 12
 PER_GROUP = 9
+UNLIKE = (
+    "of an application or user never seen, and too few others tell how unlike they are: "
+    "no prediction"
+)
+"""Said of rows of a new group where fewer than `FEWEST_GROUPS` were learned from."""
 
 
 @dataclass(frozen=True)

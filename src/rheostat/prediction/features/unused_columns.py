@@ -15,6 +15,8 @@ FEWEST = 20
 GOES_WITH = 0.3
 """Rank correlation with the run time, within applications, from which a column is named."""
 MOST = 3
+SIZES = ("", "B")
+"""Units of columns that may say how much there is to do: counts and bytes."""
 MEASURED = re.compile(
     r"(^|_)(used?|usage|max|avg|mean|peak|util\w*|rate|ratio|temp\w*|rss|instr\w*|cycles?|miss\w*|flops?|"
     r"read|writ\w+|loss|error|wait\w*|end|exit|elapsed|time|cost|score|speed\w*|throughput|bandwidth)(_|$)",
@@ -23,10 +25,8 @@ MEASURED = re.compile(
 """Words of columns that a run itself makes."""
 
 
-def unused_columns(jobs: JobTable, known: Moment = Moment.END) -> tuple[str, ...]:
+def unused_columns(jobs: JobTable) -> tuple[str, ...]:
     """Numbers of the user's own that go with the run time, and that no forecast is shown.
-
-    Those ``known`` at submission are shown to trees, and not to a law of the knobs.
 
     >>> from rheostat import table
     >>> from rheostat.core.jobs import Column
@@ -38,10 +38,10 @@ def unused_columns(jobs: JobTable, known: Moment = Moment.END) -> tuple[str, ...
     """
     if "runtime_s" not in jobs.columns:
         return ()
-    late = [c for c in jobs.columns if jobs.schema[c].known is known]
+    late = [c for c in jobs.columns if jobs.schema[c].known is Moment.END]
     named = [
         c for c in late
-        if c not in VOCABULARY and not jobs.schema[c].unit
+        if c not in VOCABULARY and jobs.schema[c].unit in SIZES
         and jobs.frame[c].dtype.is_numeric() and not MEASURED.search(c)
     ]  # fmt: skip
     strength = {c: _rank_correlation(jobs.frame, c) for c in named}
@@ -53,7 +53,7 @@ def _rank_correlation(frame: pl.DataFrame, column: str) -> float:
     """Of a column and the run time, by ranks within applications; 0 of too few."""
     app = pl.col("app") if "app" in frame.columns else pl.lit(0)
     both = frame.select(app=app, x=pl.col(column), y=pl.col("runtime_s")).drop_nulls(["x", "y"])
-    if len(both) < FEWEST or both["x"].n_unique() < FEWEST // 4:
+    if len(both) < FEWEST or both["x"].n_unique() < 2:
         return 0.0
     ranks = both.select((pl.col("x", "y").rank() / pl.len() - 0.5).over("app"))
     value = float(np.corrcoef(ranks["x"].to_numpy(), ranks["y"].to_numpy())[0, 1])

@@ -23,6 +23,7 @@ from scipy.special import ndtri
 from rheostat.core.jobs import JobTable, Moment, Note
 from rheostat.core.outcome import Outcome
 from rheostat.errors import DataError, NotFitted
+from rheostat.prediction.features.cold_start import FEWEST_GROUPS, UNLIKE
 from rheostat.prediction.features.encode import joined
 from rheostat.prediction.features.model_columns import is_category, learnable
 from rheostat.prediction.saved_models.from_file import blames_its_file
@@ -40,6 +41,7 @@ TEACHING = 16
 """Distinct settings of one application that teach the law, and that are left out in turn."""
 LANDMARKS, LENGTH, BEYOND = 24, 0.5, 1.15
 DECIMALS = 9
+OUTSIDE = "outside the settings ever run: no prediction"
 
 
 class LawGP:
@@ -70,8 +72,9 @@ class LawGP:
     >>> bool(100 < out.mean("runtime_s")[0] < 150), np.isnan(out.mean("power_w"))[1], out.support
     (True, np.True_, array([3., 0.]))
 
-    Outside the range of settings ever run it abstains (NaN and a note).  A table without a knob is
-    a `DataError`; a knob or context column known later than submission is a `LeakError`.
+    Outside the range of settings ever run it abstains (NaN and a note), and so it does on an
+    application never seen where fewer than twelve others ran.  A table without a knob is a
+    `DataError`; a knob or context column known later than submission is a `LeakError`.
     """
 
     def __init__(
@@ -101,6 +104,7 @@ class LawGP:
             t=pl.Series(np.log(values[:, 0])),
             p=pl.Series(np.log(values[:, 1])),
         )
+        self.features_ = (*self.by_, *self.knobs, *self.context)
         self._learn_context(jobs.frame)
         context = [pl.Series(f"c{i}", v) for i, v in enumerate(self._context(jobs.frame).T)]
         frame = frame.with_columns(*context).drop_nulls(self._columns("k", len(self.knobs)))
@@ -168,20 +172,27 @@ class LawGP:
         settings = np.column_stack([jobs.numpy(k) for k in self.knobs])
         units = self.scale_.unit(np.nan_to_num(settings, nan=np.inf))
         inside = np.isfinite(settings).all(axis=1) & (np.abs(units) <= BEYOND).all(axis=1)
+        answered = inside & ~(unknown := self._unknown(jobs.frame))
         context = self._context(jobs.frame)
         logs = np.full((2, self.n_draws, len(jobs)), np.nan)
         for key, rows in self._askers(jobs.frame, context):
-            at = rows[inside[rows]]
+            at = rows[answered[rows]]
             if len(at):
                 logs[:, :, at] = self._draws(units[at], key, context[at[0]])
         notes = self.notes_
-        if not inside.all():
-            outside = np.flatnonzero(~inside)
-            text = "outside the settings ever run: no prediction"
-            notes = (*notes, Note(text, tuple(outside[:20].tolist()), len(outside)))
+        for silent, text in ((~inside, OUTSIDE), (inside & unknown, UNLIKE)):
+            if silent.any():
+                where = np.flatnonzero(silent)
+                notes = (*notes, Note(text, tuple(where[:20].tolist()), len(where)))
         t, p = np.exp(logs)
-        support = self._support(units) * inside
+        support = self._support(units) * answered
         return Outcome({"runtime_s": t, "power_w": p}, support, notes)
+
+    def _unknown(self, frame: pl.DataFrame) -> NDArray[np.bool_]:
+        """Rows of an application never seen where others are too few to tell how unlike it is."""
+        if not self.by_ or len(self.runs_) >= FEWEST_GROUPS:
+            return np.zeros(frame.height, dtype=bool)
+        return ~_key(frame, self.by_).is_in(list(self.runs_)).to_numpy()
 
     def _askers(
         self, frame: pl.DataFrame, context: Array

@@ -24,6 +24,7 @@ from rheostat.core.jobs import JobTable, Moment, Note
 from rheostat.core.outcome import Array, Outcome
 from rheostat.errors import NotFitted
 from rheostat.prediction.features.cold_start import (
+    UNLIKE,
     KnownGroups,
     equal_shares,
     fit_regulars,
@@ -369,10 +370,10 @@ def _times(a: Array | None, b: Array | None) -> Array | None:
 
 def _abstentions(beyond: NDArray[np.bool_], unknown: NDArray[np.bool_]) -> tuple[Note, ...]:
     """Notes on rows without an answer: beyond what ran, or of a group never seen."""
-    unlike = "of an application or user never seen, and too few others tell how unlike they are"
+    outside = "outside the support of the past runs: no prediction"
     notes = []
-    for rows, said in ((beyond, "outside the support of the past runs"), (unknown, unlike)):
+    for rows, said in ((beyond, outside), (unknown, UNLIKE)):
         where = np.flatnonzero(rows)
         if where.size:
-            notes.append(Note(f"{said}: no prediction", tuple(where[:20].tolist()), where.size))
+            notes.append(Note(said, tuple(where[:20].tolist()), where.size))
     return tuple(notes)

@@ -9,13 +9,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from rheostat.core.jobs import JobTable, Moment
+from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import Predictor
 from rheostat.core.report import Report, Section
 from rheostat.decision.accuracy import accuracy_facts
 from rheostat.explanation.choices.advice import accuracy_words
 from rheostat.measurement.read import read
-from rheostat.prediction.features.unused_columns import unused_columns
 from rheostat.prediction.out_of_core.boosters import Settings
 from rheostat.prediction.out_of_core.dask_cluster import Workers
 from rheostat.prediction.out_of_core.large import LargeFit, fit_large
@@ -23,6 +22,7 @@ from rheostat.prediction.saved_models.persist import save
 from rheostat.questions import inputs, listener
 from rheostat.questions.answer import Answer
 from rheostat.questions.listener import question
+from rheostat.questions.models.left_over import left_over
 from rheostat.questions.parse import Names, parse_names, parse_reader_options
 from rheostat.recipes.nodecount import accuracy_on_newest, kind_of, prepared, targets_in, trees
 from rheostat.recipes.nodecount import model as new_model
@@ -151,12 +151,11 @@ def fit(
         reading = partial(read_batches, form=format, options=how)
         return _of_parts(parts, reading, into, method, test_fraction, seed, workers, work)
     table = inputs.opened(files[0], format, columns, columns=renamed, known=known)
-    names = parse_names(knobs)
-    chosen = _method(method, table, names)
+    chosen, names, by = _learner(method, table, parse_names(knobs))
     clock = test_fraction > 0 and "submit_s" in table.columns
-    new = new_model(chosen, table, knobs=names, seed=seed)
+    new = new_model(chosen, table, knobs=names, by=by, seed=seed)
     scores = accuracy_on_newest(table, new, test_fraction) if clock else {}
-    model = inputs.fitted(table, None, chosen, seed, names)
+    model = inputs.fitted(table, None, chosen, seed, names, by)
     return FitAnswer(
         model=model, method=chosen, rows=len(table), targets=targets_in(table),
         features=tuple(getattr(model, "features_", ())), accuracy=accuracy_facts(scores),
@@ -164,18 +163,30 @@ def fit(
     )  # fmt: skip
 
 
-def _method(method: str, table: JobTable, knobs: Sequence[str]) -> str:
-    """The method; trees where sizes beside the knobs go with the run time: the law has none."""
+def _learner(
+    method: str, table: JobTable, knobs: tuple[str, ...]
+) -> tuple[str, tuple[str, ...], tuple[str, ...] | None]:
+    """The method, its knobs, and what makes an application: with what a law would leave over.
+
+    Sizes become knobs of the law, names part the applications; trees learn from those with gaps.
+    """
     chosen = kind_of(method, table, knobs)
-    sizes = [c for c in unused_columns(table, Moment.SUBMIT) if c not in knobs]
-    if chosen != "law" or not sizes:
-        return chosen
-    said = f"{', '.join(sizes)} goes with the run time, and the law learns from {', '.join(knobs)}"
-    if method == "auto":
-        listener.note(f"{said}: {trees()} is fitted")
-        return trees()
-    listener.note(f"{said}: --kind {trees()} uses it")
-    return chosen
+    by = tuple(c for c in ("app", "user") if c in table.columns)[:1]
+    more = left_over(table, knobs, by) if chosen == "law" else ()
+    if not more:
+        return chosen, knobs, None
+    each = ", then ".join(f"{c.column} explains {100 * c.share:.0f} %" for c in more)
+    said = f"of what {', '.join((*by, *knobs))} leave over of the run time, {each}"
+    gaps = [c.column for c in more if table.frame[c.column].null_count()]
+    if gaps and method == "auto":
+        listener.note(f"{said}: {trees()} is fitted, as rows lack {', '.join(gaps)}")
+        return trees(), knobs, None
+    used = [c for c in more if c.column not in gaps]
+    learnt = f"the law learns from {', '.join(c.column for c in used)}, too" if used else ""
+    lacking = f"not from {', '.join(gaps)}, which rows lack: --kind {trees()} does" if gaps else ""
+    listener.note(f"{said}: {'; '.join(filter(None, (learnt, lacking)))}")
+    sizes, names = (tuple(c.column for c in used if c.number is n) for n in (True, False))
+    return chosen, (*knobs, *sizes), (*by, *names)
 
 
 def _saved(model: Any, out: Path | None) -> Path | None:

@@ -26,7 +26,7 @@ QUANTITIES = ("runtime_s", "power_w", "energy_j")
 
 UNUSED = (
     "the model does not use {}, which these jobs have before they run: where its table of runs has "
-    "that, too, rheostat fit {} learns from it"
+    "that, too, and the run time goes with it, rheostat fit {} learns from it"
 )
 
 
