@@ -7,6 +7,7 @@ import datetime
 import pytest
 
 import rheostat as rh
+from rheostat.measurement.read import guess_format
 
 START = datetime.datetime(2025, 3, 1, 23, 59, 30)
 
@@ -219,3 +220,51 @@ def test_a_clock_without_a_date_is_no_run_time(tmp_path, first):
     runs.write_text("time,threads,watts\n" + "".join(
         f"00:{50 // n:02d}:00,{n},{100 + n}\n" for n in range(1, 9)))  # fmt: skip
     assert rh.read(runs).frame["runtime_s"][0] == 3000
+
+
+def meter(path, readings, heads="time;total_kWh;voltage", clock="{:%d.%m.%Y %H:%M:%S}"):
+    """A plug's readings, one a minute, in decimal commas."""
+    at = [START + datetime.timedelta(minutes=k) for k in range(len(readings))]
+    lines = [f"{clock.format(t)};{r};230,1" for t, r in zip(at, readings, strict=True)]
+    path.write_text("\n".join([heads, *lines, ""]))
+    return path
+
+
+def kwh(watts, first=152.34):
+    """What a meter counts on to at a watt-hour sixty times a watt, minute by minute."""
+    whole = [first + sum(watts[:k]) / 60_000 for k in range(len(watts) + 1)]
+    return [f"{reading:.6f}".replace(".", ",") for reading in whole]
+
+
+def test_a_meter_that_counts_on_has_taken_what_it_grew_by(tmp_path):
+    """720 W for half an hour and 960 W for another are 840 Wh, whatever it showed before."""
+    path = meter(tmp_path / "plug.csv", kwh([720] * 30 + [960] * 30))
+    row = rh.read(path).frame.row(0, named=True)
+    assert row["energy_j"] == pytest.approx(840 * 3600)
+    assert (row["runtime_s"], row["samples"]) == (3600, 61)
+    assert row["power_w"] == pytest.approx(840)
+    assert row["power_max_w"] == pytest.approx(960)
+    assert any("of a counter (total_kWh)" in n.message for n in rh.read(path).notes)
+
+
+def test_a_meter_that_began_anew_lost_that_minute_alone(tmp_path):
+    readings = [*kwh([600] * 20), *kwh([600] * 20, first=0.0)]
+    jobs = rh.read(meter(tmp_path / "plug.csv", readings))
+    assert jobs.frame["energy_j"].to_list() == pytest.approx([600 * 41 * 60])
+    said = "60 s of 2460 s without a counter that counts on"
+    assert any(said in n.message for n in jobs.notes)
+
+
+def test_energies_of_intervals_or_of_epochs_are_no_meter(tmp_path):
+    falls = ["0,012", "0,0161", "0,011", "0,0171", "0,0122", "0,015", "0,0112"]
+    assert guess_format(meter(tmp_path / "each.csv", falls)) == "runs"
+    path = tmp_path / "epochs.csv"
+    path.write_text("epoch,energy_kJ\n" + "".join(f"{k},{600 + 7 * k}\n" for k in range(9)))
+    assert guess_format(path) == "runs"
+    path.write_text(path.read_text().replace("epoch", "time_s"))
+    assert guess_format(path) == "power-samples"
+
+
+def test_watts_with_decimal_commas_are_samples(tmp_path):
+    path = meter(tmp_path / "w.csv", ["99,5", "100,5"] * 5, "Zeit;Leistung (W);U")
+    assert rh.read(path).frame["energy_j"].to_list() == pytest.approx([100 * 540])

@@ -139,7 +139,8 @@ BUILT_IN = (
     Reader("likwid", likwid_mark, read_likwid, "likwid-perfctr, likwid-mpirun: tables or CSV (-O)"),
     Reader("pcm", pcm_mark, read_pcm, "Intel PCM, pcm -csv: intervals"),
     Reader("power-samples", begins(is_power_samples), read_power_samples,
-           "nvidia-smi --query-gpu=timestamp,power.draw or dmon, or a clock beside watts"),
+           "nvidia-smi --query-gpu=timestamp,power.draw or dmon, or a clock beside watts or a "
+           "counter of energy"),
     Reader("graph-records", graph_records_mark, read_graph_records,
            "training steps with their graphs, JSON lines"),
     Reader("traffic", traffic_mark, read_traffic,

@@ -1,7 +1,8 @@
 """Watts written down again and again: nvidia-smi, its dmon, or a table of a clock and watts.
 
 A row of such a file is a sample, no run.  Each device becomes one row: how long it was watched, the
-integral of its watts over that time, and their mean over time.
+integral of its watts over that time, and their mean over time.  A meter that counts energy on has
+what it grew by.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from rheostat.core.jobs import Column, JobTable, Moment, Note
 from rheostat.core.outcome import Array
 from rheostat.errors import DataError
 from rheostat.measurement.checks import ROW, as_jobs
-from rheostat.measurement.monitoring.integrate import gauge_energy
+from rheostat.measurement.monitoring.integrate import counter_energy, gauge_energy
 from rheostat.measurement.monitoring.sample_lines import (
     DATED,
     PowerSamples,
@@ -29,6 +30,8 @@ from rheostat.measurement.monitoring.sample_lines import (
 GAPS = 5.0
 """Samples further apart than so many usual steps have nothing known between them."""
 LEAST_COVERED = 0.8
+INTEGRAL = "energy_j is the integral of power over time (trapezoids), power_w energy over time"
+GROWTH = "energy_j is its growth; energies of an interval each would be to sum"
 TOGETHER = "all {} together: "
 COLUMNS = (
     Column("device", "", Moment.SUBMIT, "what was watched"),
@@ -49,7 +52,8 @@ def read_power_samples(
     path : path
         ``nvidia-smi --query-gpu=timestamp,index,power.draw --format=csv -l 1``, ``nvidia-smi dmon``
         (``-s p``, with ``-o DT`` for its times), ``dcgmi dmon``, or a table of a clock and watts:
-        a column for each node or series, as Grafana exports it, too.
+        a column for each node or series, as Grafana exports it, too.  Or a clock beside the
+        energy that a meter counts on (``total_Wh``).
     zone : str
         Of its clock, where that has none: ``Europe/Paris``; else it is taken as UTC.
 
@@ -69,7 +73,7 @@ def read_power_samples(
     """
     samples = samples_in(path, zone, _named(path, columns or {}))
     rows = [row for part in samples.frame.partition_by("device", maintain_order=True)
-            if (row := _device(part))]  # fmt: skip
+            if (row := _device(part, counts=bool(samples.counters)))]  # fmt: skip
     if not rows:
         raise DataError(str(path), ["expected two samples of power with their times, got fewer"])
     frame = pl.DataFrame(rows, infer_schema_length=None).with_row_index(ROW)
@@ -86,14 +90,16 @@ def _named(path: str | Path, columns: Mapping[str, str]) -> list[str]:
     return [c.strip() for c in columns.get("power_w", "").split("+") if c.strip()]
 
 
-def _device(part: pl.DataFrame) -> dict[str, object] | None:
+def _device(part: pl.DataFrame, *, counts: bool) -> dict[str, object] | None:
     """A device's row; None with fewer than two samples."""
-    held = part.drop_nulls(["t", "watts"]).unique("t", maintain_order=True).sort("t")
+    held = part.drop_nulls(["t", "reading"]).unique("t", maintain_order=True).sort("t")
     if held.height < 2:
         return None
-    t, watts = held["t"].to_numpy(), held["watts"].to_numpy()
+    t, reading = held["t"].to_numpy(), held["reading"].to_numpy()
     usual = float(np.median(np.diff(t)))
-    known = gauge_energy(t, watts, t[0], t[-1], GAPS * usual)
+    energy = counter_energy if counts else gauge_energy
+    known = energy(t, reading, t[0], t[-1], GAPS * usual)
+    watts = np.diff(reading) / np.diff(t) if counts else reading
     seconds, covered = float(t[-1] - t[0]), known.covered_s / float(t[-1] - t[0])
     power = known.energy_j / known.covered_s if covered >= LEAST_COVERED else None
     return {
@@ -117,10 +123,11 @@ def _mean(t: Array, values: Array) -> float | None:
 def _notes(rows: pl.DataFrame, samples: PowerSamples) -> Iterator[Note]:
     ours = "a GPU" if rows["gpus"].null_count() == 0 else "a device"
     count, step_s = int(rows["samples"].sum()), float(rows["step_s"].to_numpy().mean())
+    kind, taken = ("samples of power", INTEGRAL) if not samples.counters else (
+        f"readings of a counter ({', '.join(samples.counters)})", GROWTH)  # fmt: skip
     yield Note(
-        f"{count} samples of power about every {step_s:.3g} s, no "
-        f"jobs: a row is {ours} from its first sample to its last, idle time included; energy_j is "
-        "the integral of power over time (trapezoids), power_w energy over time"
+        f"{count} {kind} about every {step_s:.3g} s, no jobs: a row is {ours} from its first "
+        f"sample to its last, idle time included; {taken}"
     )
     each = rows.filter(pl.col("energy_j").is_not_null())
     if each.height:
@@ -129,9 +136,11 @@ def _notes(rows: pl.DataFrame, samples: PowerSamples) -> Iterator[Note]:
         energy_j, power_w = float(rows["energy_j"].sum()), float(rows["power_w"].sum())
         yield Note(f"{TOGETHER.format(rows.height)}{energy_j:.6g} J, {power_w:.4g} W in the mean")
     for row in rows.filter(pl.col("covered") < 1.0 - 1e-9).iter_rows(named=True):
-        yield Note(_uncovered(row))
-    if lost := samples.frame.filter(pl.col("watts").is_null()).height:
-        yield Note(f"{lost} samples without a reading of power: left out")
+        yield Note(
+            _uncovered(row, "samples" if not samples.counters else "a counter that counts on")
+        )
+    if lost := samples.frame.filter(pl.col("reading").is_null()).height:
+        yield Note(f"{lost} samples without a reading: left out")
 
 
 def _taken(row: Mapping[str, Any]) -> str:
@@ -139,10 +148,10 @@ def _taken(row: Mapping[str, Any]) -> str:
     return f"{row['device']}: {amounts} for {row['runtime_s']:.4g} s"
 
 
-def _uncovered(row: Mapping[str, Any]) -> str:
+def _uncovered(row: Mapping[str, Any], lacking: str) -> str:
     away = (1.0 - row["covered"]) * row["runtime_s"]
     known = "its energy is not known" if row["energy_j"] is None else "the mean stands for them"
-    said = f"{row['device']}: {away:.4g} s of {row['runtime_s']:.4g} s without samples"
+    said = f"{row['device']}: {away:.4g} s of {row['runtime_s']:.4g} s without {lacking}"
     return f"{said}, {known}"
 
 

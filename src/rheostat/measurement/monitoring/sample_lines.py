@@ -1,4 +1,4 @@
-"""Lines of samples of power: whose they are, at which second, how many watts."""
+"""Lines of samples of power or readings of a meter: whose they are, at which second, how many."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ from rheostat.measurement.runs.guess import guess_name
 from rheostat.measurement.runs.header_units import PREFIXES, split_unit
 from rheostat.measurement.slurm.sacct_clock import time_zone
 
-CLOCK = re.compile(r"(time[ _]?stamp|date[ _]?time|time|date|ts|epoch|unix[ _]?time)([ _\[(].*)?")
+CLOCK = re.compile(r"(time[ _]?stamp|date[ _]?time|time|date|ts|epoch|unix[ _]?time"
+                   r"|zeit(stempel|punkt)?|datum)([ _\[(].*)?")  # fmt: skip
 ELAPSED = re.compile(r"(elapsed([ _]time)?)([ _\[(].*)?")
 """A clock that runs from 0, where a table has no other."""
 POWER = re.compile(r".*(power|watt|pwr|leistung|puissance|potencia)")
@@ -41,6 +42,7 @@ RUNS = {"runtime_s", "energy_j", "nodes", "app", "job_id", "start_s", "end_s", "
         "batch_size", "threads", "cores", "tasks"}  # fmt: skip
 """What a table of runs has, and samples have not."""
 NUMBER = r"^\s*(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*(?:([mkM]?)(W|[Ww]atts?)|%|MHz)?\s*$"
+DECIMAL_COMMA = r"^\s*-?\d+,(\d{1,2}|\d{4,})(\s*\w+)?\s*$"
 UNSAID = (
     "samples of what? Neither headings nor cells say a unit: where they are watts give the file a "
     "name with power, or --column power_w={}"
@@ -57,11 +59,15 @@ ALONE = "GPU"
 
 @dataclass(frozen=True)
 class PowerSamples:
-    """Rows of device, model, gpu, t, watts, busy and hz; whether devices add up; what is said."""
+    """Rows of device, model, gpu, t, reading, busy and hz; whether devices add up; what is said.
+
+    Readings are watts, or joules of meters that count on, whose columns ``counters`` has.
+    """
 
     frame: pl.DataFrame
     notes: tuple[Note, ...] = ()
     parts_add: bool = False
+    counters: tuple[str, ...] = ()
 
 
 def samples_in(path: str | Path, zone: str = "", named: Sequence[str] = ()) -> PowerSamples:
@@ -70,6 +76,8 @@ def samples_in(path: str | Path, zone: str = "", named: Sequence[str] = ()) -> P
     clock, drawn, notes = _clock(cells), list(named) or _drawn(cells), list[Note]()
     if lost := [c for c in named if c not in cells]:
         raise DataError(str(path), [f"mapped column {c} is missing" for c in lost])
+    counters = [] if drawn else _counters(cells)
+    drawn = drawn or counters
     if not drawn and (drawn := _numeric(cells, clock)):
         notes += _as_watts(path, cells, drawn)
     if not drawn:
@@ -93,18 +101,19 @@ def samples_in(path: str | Path, zone: str = "", named: Sequence[str] = ()) -> P
         pl.DataFrame({
             "device": device if len(chosen) == 1 else _beside(device, name),
             "model": model or [None] * len(t), "gpu": [smi] * len(t), "t": t,
-            "watts": _numbers(cells[c]) * _scale(c), "busy": _share(cells),
+            "reading": _numbers(cells[c]) * _scale(c), "busy": _share(cells),
             "hz": _first(cells, r"clocks\.(current\.)?sm|pclk", 1e6),
         }, schema_overrides={"model": pl.String})
         for c, name in zip(chosen, series_names(chosen), strict=True)
     ]  # fmt: skip
-    return PowerSamples(pl.concat(parts), tuple(notes), smi or alike)
+    return PowerSamples(pl.concat(parts), tuple(notes), smi or alike, tuple(counters))
 
 
 def _add_up(cells: Mapping[str, list[str]], chosen: Sequence[str], device: Sequence[str]) -> bool:
     """Whether series are of things beside each other, as nodes and outlets, and not of parts."""
     if len(chosen) > 1:
-        return all(map(SERIES.fullmatch, chosen)) or not _drawn(cells)
+        plain = not _drawn(cells) and not _counters(cells)
+        return all(map(SERIES.fullmatch, chosen)) or plain
     parts = {_bare(c) for c in _told_apart(cells)} - {*HOSTS, *GPUS}
     return not parts & {*DEVICE} and not any(TOTAL.search(d.lower()) for d in device)
 
@@ -134,10 +143,14 @@ def _as_watts(path: str | Path, cells: Mapping[str, list[str]], drawn: Sequence[
 def looks_sampled(lines: Sequence[str]) -> bool:
     """Whether lines begin samples of power: a known tool's, or a regular clock beside watts.
 
+    A meter that counts energy on is one where its clock has dates or a unit.
+
     >>> looks_sampled(["timestamp, power.draw [W]", "2025/10/11 19:49:54.120, 62.31 W"])
     True
     >>> looks_sampled(["time_s,nodes,power_w", *(f"{9 / n},{n},300" for n in range(1, 9))])
     False
+    >>> looks_sampled(["time_s,total_Wh", *(f"{k},{900 + k}" for k in range(9))])
+    True
     """
     text = [x for x in lines if x.strip()]
     if not text or is_monitor(text[0]) or STAMPED.match(text[0]):
@@ -146,7 +159,9 @@ def looks_sampled(lines: Sequence[str]) -> bool:
     if "timestamp" in heads and any(h.startswith("power.draw") for h in heads):
         return True
     cells = _begun(text)
-    return bool(_drawn(cells)) and not _runs(cells) and _regular(cells)
+    counters = [] if _drawn(cells) or not _timed(cells) else _counters(cells)
+    others = {c: v for c, v in cells.items() if c not in counters}
+    return bool(_drawn(cells) or counters) and not _runs(others) and _regular(cells)
 
 
 def looks_side_by_side(lines: Sequence[str]) -> bool:
@@ -229,6 +244,28 @@ def _drawn(cells: Mapping[str, list[str]]) -> list[str]:
     return [c for c in named if _numbers(cells[c]).is_not_null().any()]
 
 
+def _timed(cells: Mapping[str, list[str]]) -> bool:
+    """Whether a clock has dates or a unit; ``epoch`` may count those of a training."""
+    clock = _clock(cells)
+    t = _seconds(cells, clock, "")[0].drop_nulls() if clock else pl.Series([])
+    return len(t) > 0 and (t[0] > DATED or split_unit(clock[0], timed=True)[2] == "s")
+
+
+def _counters(cells: Mapping[str, list[str]]) -> list[str]:
+    """Columns of energy that hardly ever fall from one reading of a device to its next, and grow.
+
+    >>> _counters({"a_Wh": ["7", "8", "9"], "b_Wh": ["2", "1", "2"], "c_Wh": ["1", "1", "1"]})
+    ['a_Wh']
+    """
+    return [c for c in cells if split_unit(c)[2] == "J" and _counts(_devices(cells), cells[c])]
+
+
+def _counts(device: Sequence[str], cells: Sequence[str]) -> bool:
+    steps = pl.DataFrame({"of": device, "v": _numbers(cells)}).select(pl.col("v").diff().over("of"))
+    known = steps.to_series().drop_nulls()
+    return bool((known > 0).any()) and (known < 0).sum() <= (1.0 - REGULAR) * len(known)
+
+
 def _is_gpu(cells: Mapping[str, list[str]]) -> bool:
     alone = ("pwr", "dcgm_fi_dev_power_usage")
     bare = [_bare(c) for c in cells]
@@ -301,14 +338,16 @@ def _counted(device: Iterable[str]) -> pl.Series:
 
 
 def _numbers(cells: Sequence[str]) -> pl.Series:
-    """Numbers of cells, in watts where a cell says kW or mW."""
-    parts = pl.Series(cells, dtype=pl.String).str.extract_groups(NUMBER).struct.unnest()
+    """Numbers of cells, also with decimal commas, in watts where a cell says kW or mW."""
+    text = pl.Series(cells, dtype=pl.String)
+    text = text.str.replace(",", ".") if text.str.contains(DECIMAL_COMMA).any() else text
+    parts = text.str.extract_groups(NUMBER).struct.unnest()
     values, prefix = parts.to_series(0).cast(pl.Float64, strict=False), parts.to_series(1)
     return values * prefix.fill_null("").replace_strict(PREFIXES, return_dtype=pl.Float64)
 
 
 def _scale(head: str) -> float:
-    return split_unit(head)[3] if split_unit(head)[2] == "W" else 1.0
+    return split_unit(head)[3] if split_unit(head)[2] in ("W", "J") else 1.0
 
 
 def _first(cells: Mapping[str, list[str]], pattern: str, factor: float) -> pl.Series:
