@@ -154,7 +154,7 @@ def test_a_queue_of_numbers_is_how_long_jobs_waited_or_a_queue_by_number(jobs):
     """Traces of Helios have seconds; queues of other logs are numbered, also in an idle week."""
     waits = (0, 0, 70, 300)
 
-    def log(queue):
+    def log(queue, waits=waits):
         rows = [f"{k},2,{100 * k},{100 * k + waits[k]},50,{q}" for k, q in enumerate(queue)]
         return jobs("\n".join(["job_id,gpu_num,submit_time,start_time,duration,queue", *rows, ""]))
 
@@ -162,6 +162,7 @@ def test_a_queue_of_numbers_is_how_long_jobs_waited_or_a_queue_by_number(jobs):
     assert waited.frame["wait_s"].to_list() == list(waits)
     assert "partition" not in waited.columns
     assert log([1, 1, 2, 1]).frame["partition"].to_list() == [1, 1, 2, 1]
+    assert log([1] * 20, [0] * 19 + [300]).frame["partition"].to_list() == [1] * 20
     alone = "job_id,duration,queue\n" + "".join(f"{k},50,{17 * k}\n" for k in range(9))
     assert jobs(alone).frame["wait_s"].to_list() == [17 * k for k in range(9)]
     assert jobs("job_id,runtime_s,queue_h\n1,9,2\n").frame["wait_s"].to_list() == [7200]
