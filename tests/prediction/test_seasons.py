@@ -107,3 +107,22 @@ def test_a_model_saved_before_there_were_seasons_is_loaded_and_goes_on(tmp_path)
     again.weights = again.weights[:, :3]
     with pytest.raises(ModelFileError, match=r"expected weights of the shape \(30, 10\)"):
         load(save(IterationModel({"a": again}), tmp_path / "bad"))
+
+
+def test_intervals_of_a_season_hold_far_ahead_once_it_was_found() -> None:
+    """They are in the season's own errors, not in those of the pattern, which fall for long."""
+    pattern, noise, ran = np.array([1.0, 1.02, 1.0, 1.31, 0.97]), 0.008, 110
+    held = []
+    for seed in range(8):
+        draw = np.random.default_rng(seed)
+        model = AdaptiveForecaster()
+        for i in range(ran):
+            model.forecast(30)
+            model.observe(pattern[i % 5] * np.exp(draw.normal(0.0, noise)))
+        said = model.forecast(30)
+        truth = pattern[(ran + np.arange(30)) % 5][:, None] * np.exp(
+            draw.normal(0.0, noise, (30, 500))
+        )
+        inside = (said.low_s[:, None] <= truth) & (truth <= said.high_s[:, None])
+        held.append(inside[15:].mean())
+    assert np.mean(held) > 0.8

@@ -108,13 +108,18 @@ class AdaptiveForecaster:
         bank = self.change.current
         return float(bank.scale[bank.best])
 
+    @property
+    def _near(self) -> float:
+        """The same of the pattern or the season, whichever is nearer: what intervals are in."""
+        return min(self.scale, float(self.seasons.scale[self.seasons.period - 1]))
+
     def forecast(self, steps: int, around: Surroundings = NOTHING) -> IterationForecast:
         """The next ``steps`` iterations, with intervals and whether to go back to simulation."""
         if not self.logs:
             nothing = np.full(steps, np.nan)
             return IterationForecast(nothing, nothing, nothing, True, "nothing was seen yet")
         z = self._mixed(self._experts(around))
-        low, high = self.intervals.ends(z, self.scale, self._below(around))
+        low, high = self.intervals.ends(z, self._near, self._below(around))
         reason = self.change.reason(around)
         return IterationForecast(
             np.exp(z)[:steps], np.exp(low)[:steps], np.exp(high)[:steps], bool(reason), reason
@@ -130,7 +135,7 @@ class AdaptiveForecaster:
             said = self._experts(around)
             if self.change.moved(around):
                 self.intervals.forget_answers()  # that neighbours might end was part of them
-            self.intervals.answered(self._mixed(said), self.scale, self._below(around))
+            self.intervals.answered(self._mixed(said), self._near, self._below(around))
             self.intervals.observe(z)
             self._weigh(said, z)
             for response in self.responses:
