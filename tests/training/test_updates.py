@@ -234,7 +234,7 @@ def test_the_optimiser_takes_the_step_size_of_the_setup_and_goes_on_with_its_mom
     kept = {f"adam.first.{m}": torch.ones(1) for m in training.MOMENTS}
     again = _optimiser(agent, kept)
     assert list(again.state) == [agent.network.first]
-    assert training._moments(agent, again) == kept
+    assert training.moments_of(agent, again) == kept
 
 
 def test_nodes_are_given_in_order_of_starts_and_lowest_first_and_are_free_at_the_end():
