@@ -7,6 +7,7 @@ import datetime
 import pytest
 
 import rheostat as rh
+from rheostat.measurement.monitoring.sample_lines import looks_sampled
 from rheostat.measurement.read import guess_format
 
 START = datetime.datetime(2025, 3, 1, 23, 59, 30)
@@ -268,3 +269,10 @@ def test_energies_of_intervals_or_of_epochs_are_no_meter(tmp_path):
 def test_watts_with_decimal_commas_are_samples(tmp_path):
     path = meter(tmp_path / "w.csv", ["99,5", "100,5"] * 5, "Zeit;Leistung (W);U")
     assert rh.read(path).frame["energy_j"].to_list() == pytest.approx([100 * 540])
+
+
+def test_a_clock_that_holds_no_moment_is_no_crash(tmp_path):
+    """As of jobs that never started."""
+    path = tmp_path / "jobs.csv"
+    path.write_text("time,energy_Wh\nUnknown,0\nUnknown,3\n")
+    assert not looks_sampled(path.read_text().splitlines())

@@ -306,13 +306,25 @@ def _seconds(
     text = "1970-01-01 " + text if daily else text
     made, said = instants_of({"t": text})
     at = made.get("t", text)
-    at = at.str.to_datetime(strict=False, time_unit="us") if at.dtype == pl.String else at
+    at = _moments(at) if at.dtype == pl.String else at
     if zone and not daily and getattr(at.dtype, "time_zone", None) is None:
         time_zone(zone)
         at = at.dt.replace_time_zone(zone, ambiguous="earliest", non_existent="null")
     seconds = at.dt.epoch("us") / 1e6
     passed = (seconds.diff() < -43_200.0).fill_null(value=False).cum_sum()
     return (seconds + 86_400.0 * passed if daily else seconds), [Note(words) for words in said]
+
+
+def _moments(text: pl.Series) -> pl.Series:
+    """Moments as Polars knows them, missing where they are none: it raises where all are none.
+
+    >>> _moments(pl.Series(["soon"])).null_count()
+    1
+    """
+    try:
+        return text.str.to_datetime(strict=False, time_unit="us")
+    except pl.exceptions.ComputeError:
+        return pl.Series([None] * len(text), dtype=pl.Datetime("us"))
 
 
 def _at_once(t: pl.Series) -> list[str]:
