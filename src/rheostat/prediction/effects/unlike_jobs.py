@@ -15,8 +15,9 @@ References
 
 from __future__ import annotations
 
+from statistics import NormalDist
+
 import numpy as np
-from scipy.stats import norm
 
 from rheostat.core.outcome import Array
 from rheostat.prediction.effects.effect_coding import Rows
@@ -137,5 +138,5 @@ def _variances(inside: Array, cell: Ints, group: Ints) -> Array:
 
 def _needed(gap: Array, room: Array, chance: Array) -> Array:
     """Spread of the exponent with which the `HELD` interval just holds each gap, beside chance."""
-    beyond = (gap / norm.ppf((1 + HELD) / 2)) ** 2 - chance
+    beyond = (gap / NormalDist().inv_cdf((1 + HELD) / 2)) ** 2 - chance
     return np.asarray(np.sqrt(np.maximum(beyond, 0.0)) / np.maximum(np.abs(room), 1e-9))

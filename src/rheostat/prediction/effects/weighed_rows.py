@@ -8,9 +8,6 @@ n  rows      flat : (n, q + 1) columns less the mean of their cell, the last is 
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import block_array, csr_array, hstack
-from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import lsqr
 
 from rheostat.core.outcome import Array
 from rheostat.prediction.effects.effect_coding import Rows
@@ -43,6 +40,9 @@ def problem_variances(rest: Array, problem: Ints, cell: Ints) -> tuple[float, fl
     The means of cells are taken away, and with them a part of what the few problems of a cell add.
     Problems may be those of one cell or be shared by several: the moments of Henderson's method.
     """
+    from scipy.sparse import block_array, csr_array  # slow to load, and few logs have problems
+    from scipy.sparse.csgraph import connected_components
+
     runs = csr_array((np.ones(len(rest)), (cell, np.unique(problem, return_inverse=True)[1])))
     rank = sum(runs.shape) - connected_components(block_array([[None, runs], [runs.T, None]]))[0]
     if rank == len(rest):
@@ -57,6 +57,9 @@ def problem_variances(rest: Array, problem: Ints, cell: Ints) -> tuple[float, fl
 
 def _less_both(rest: Array, problem: Ints, cell: Ints) -> Array:
     """``rest`` (n,) less what problems and cells explain together."""
+    from scipy.sparse import csr_array, hstack
+    from scipy.sparse.linalg import lsqr
+
     n, groups = len(rest), [np.unique(g, return_inverse=True)[1] for g in (problem, cell)]
     sides = [csr_array((1 / np.sqrt(np.bincount(g)[g]), (np.arange(n), g))) for g in groups]
     both = hstack(sides, format="csr")
