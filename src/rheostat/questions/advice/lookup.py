@@ -12,7 +12,8 @@ import polars as pl
 from rheostat.core.front import Constraint, Rule
 from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.report import Grid, Report, Section
-from rheostat.explanation.number_words import duration, quantity
+from rheostat.core.units import unit_of
+from rheostat.explanation.number_words import cost_name, duration, quantity
 from rheostat.prediction.features.requested_settings import requested
 from rheostat.questions import inputs, listener
 from rheostat.questions.advice.decide import decide
@@ -103,7 +104,7 @@ def advice_words(row: Mapping[str, Any], knobs: Sequence[str]) -> str:
     if row["status"] != "advised":
         return ""
     spent = next((q for q in ("energy_j", "node_hours") if f"{q}_change" in row), "runtime_s")
-    unit = {"energy_j": "J", "node_hours": "node_h", "runtime_s": "s"}[spent]
+    unit = unit_of(spent)
     sides = []
     for end in ("requested", "advised"):
         values = [row[k] if end == "advised" else row[requested(k)] for k in knobs]
@@ -116,8 +117,9 @@ def advice_words(row: Mapping[str, Any], knobs: Sequence[str]) -> str:
     if change is None:
         return "; ".join(sides)
     options = " ".join(f"{OPTIONS.get(k, k)}={row[k]}" for k in knobs)
-    what = {"energy_j": "energy", "node_hours": "node-hours", "runtime_s": "time"}[spent]
-    return f"{'; '.join(sides)}; {options} saves {-change:.0%} {what}".replace("%", " %")
+    return f"{'; '.join(sides)}; {options} saves {-change:.0%} {cost_name(spent)}".replace(
+        "%", " %"
+    )
 
 
 @question

@@ -14,14 +14,13 @@ import numpy as np
 from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import Array, Outcome
 from rheostat.core.report import Chart, Section
-from rheostat.core.units import plain_name
+from rheostat.core.units import plain_name, unit_of
 from rheostat.decision.accuracy import Accuracy, accuracy, accuracy_facts
 from rheostat.explanation.choices.advice import accuracy_words, calibration_chart
 from rheostat.prediction.serving_law import ServingLaw
 from rheostat.prediction.serving_law.measured_rows import QUANTITIES
 
 FOLDS, MOST, LEVEL = 5, 300, 0.9
-UNITS = {"itl_s": "s", "energy_per_token_j": "J", "power_w": "W"}
 
 
 def out_of_fold(
@@ -87,7 +86,7 @@ def _against(runs: JobTable, outcome: Outcome, name: str, checked: Accuracy) -> 
               "low": low[here].tolist(), "high": high[here].tolist()}  # fmt: skip
     equal = {"name": "as measured", "line": True, "x": ends, "y": ends}
     chart = Chart("scatter", (points, equal), ("measured", "predicted"), log=True,
-                  units=(UNITS[name], UNITS[name]))  # fmt: skip
+                  units=(unit_of(name), unit_of(name)))  # fmt: skip
     said = f"The {100 * LEVEL:.0f} % intervals hold {100 * checked.coverage:.0f} % of these runs."
     return Section(f"Predicted against measured: {plain_name(name)}", (said,), None, chart)
 

@@ -11,6 +11,7 @@ import polars as pl
 from rheostat.core.jobs import JobTable, Moment, Note
 from rheostat.core.space import Space
 from rheostat.errors import QuestionError
+from rheostat.explanation.number_words import cost_name
 from rheostat.measurement.runs.levels_apart import levels_apart
 from rheostat.measurement.serving.word_levels import of_words
 from rheostat.questions import listener
@@ -59,8 +60,7 @@ def _kind_words(kinds: MachineKinds, own: JobTable, alike: JobTable) -> str:
     said = f"{kinds.words()}; {len(own) - len(alike)} of {len(own)} runs, on {few(kinds.left_out)},"
     said += " are left out, as the other kind ran their settings"
     if kinds.on_fast if kinds.fast_left else kinds.on_slow:
-        names = {"runtime_s": "time", "power_w": "power", "energy_j": "energy"}
-        by = ", ".join(f"{names[q]} times {f:.3g}" for q, f in kinds.to_kept().items())
+        by = ", ".join(f"{cost_name(q)} times {f:.3g}" for q, f in kinds.to_kept().items())
         said += f"; others count with {by}, as the kinds differ where both ran"
     return f"{said}; {kinds.where(kinds.left_out[0])} takes that {kinds.column} alone"
 
