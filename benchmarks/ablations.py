@@ -35,12 +35,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from nodecount_lib.catalogue import REPO
 from nodecount_lib.section import replace_section
 from nodecount_lib.stats import Estimate, bootstrap
+from published_logs import write_adastra
 
 from rheostat.core.jobs import JobTable
 from rheostat.measurement.synthetic import World
 from rheostat.prediction.surrogate.loss_sampling import LossProportional, Uniform
 from rheostat.prediction.surrogate.surrogate import Surrogate
-from rheostat.testing.published_logs import write_adastra
 
 SCHEMA = "rheostat.bench-ablations/1"
 JOBS = 2000

@@ -7,7 +7,7 @@ Every wrong candidate has to be rejected, or left undecided, by the rung that na
 with it, every right one accepted.  --quick takes a seeded sample that has each kind of mistake,
 --only those with a text in their names.  The last line is the time that the sandbox adds to a run.
 
---fresh judges candidates that somebody else wrote (`rheostat.testing.code_corpus.candidate_batch`:
+--fresh judges candidates that somebody else wrote (`code_corpus/candidate_batch.py`:
 how they are listed) and prints how many of each kind are judged rightly at the first try, with 95 %
 intervals of Wilson.  Such a batch tells something once: what was mended for it is fresh no more.
 """
@@ -26,14 +26,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from code_corpus import CorpusCase, corpus
+from code_corpus.candidate_batch import KINDS, BatchCase, read_batch
 from scipy.stats import binomtest
 
 from rheostat.measurement.code import verifier
 from rheostat.measurement.code.case import RungOptions
 from rheostat.measurement.code.sandbox import sandbox, workspace
 from rheostat.measurement.code.verdict import NOT_AVAILABLE, RUNGS
-from rheostat.testing.code_corpus import CorpusCase, corpus
-from rheostat.testing.code_corpus.candidate_batch import KINDS, BatchCase, read_batch
 
 PAIRS, STARTS = 3, 15
 UNTIMED = tuple(r for r in RUNGS if r != "energy")  # energy rejects nothing

@@ -44,8 +44,10 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from black_box import BlackBox, corrected
 from dnn_device_law import networks as cnns
 from dnn_device_law import scores, transformers
+from graph_net import GraphNet
 from rich.console import Console
 from rich.table import Table
 
@@ -55,11 +57,10 @@ from rheostat.measurement.graphs.read_graph import graphs_of
 from rheostat.measurement.read import read
 from rheostat.prediction.architectures import training_step
 from rheostat.prediction.step_cost import StepCost
-from rheostat.prediction.step_cost.graph_net import GraphNet
 from rheostat.prediction.step_cost.rows import TrainingRows
 from rheostat.prediction.step_cost.stacking import PRIOR_NETWORKS, chosen_weights
 from rheostat.prediction.step_cost.terms import cost_terms
-from rheostat.recipes.dnnperf import BlackBox, corrected, nearest_runs
+from rheostat.recipes.dnnperf import nearest_runs
 
 ROOT = Path(os.environ.get("RHEOSTAT_DATA", Path(__file__).parents[2] / "shared" / "data")) / "dnn"
 PROFET = ROOT / "public" / "profet_target_latency.csv.gz"

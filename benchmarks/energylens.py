@@ -41,6 +41,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import serving_sources
+from closed_form import ClosedForm
 from rich.console import Console
 from rich.table import Table
 from serving_sources import chosen, least
@@ -52,7 +53,6 @@ from rheostat.core.vocabulary import table
 from rheostat.measurement.read import read
 from rheostat.measurement.serving.kernel_tables import read_kernels
 from rheostat.prediction.serving_law import ServingLaw
-from rheostat.prediction.serving_law.closed_form import ClosedForm
 from rheostat.prediction.serving_law.configurations import Configurations
 from rheostat.prediction.serving_law.operon_law import OperonLaw
 from rheostat.prediction.serving_law.predictor import NOISE

@@ -18,6 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 import numpy as np
+from bursts import KINDS, SIZE, burst
 from simulate import DATA
 
 from rheostat.core.jobs import JobTable
@@ -26,7 +27,6 @@ from rheostat.simulation.comparison.jittered_replays import jittered
 from rheostat.simulation.log_machine import machine_of
 from rheostat.simulation.schedule_metrics import bounded_slowdown
 from rheostat.simulation.simulate import simulate_run
-from rheostat.testing.bursts import KINDS, SIZE, burst
 
 LOGS = {
     "theta_2018_cqgym": 4360, "kth_sp2": 100, "ctc_sp2": 338, "sdsc_sp2": 128, "hpc2n": 240,

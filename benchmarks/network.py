@@ -35,6 +35,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from hybrid_run import hybrid_run
+from noise_floor import noise_floor
 from rich.console import Console
 from rich.table import Table
 
@@ -42,11 +44,9 @@ from rheostat.errors import RheostatError
 from rheostat.measurement.network.dragonfly import Dragonfly
 from rheostat.measurement.network.folder import NetworkRun, iteration_logs, read_network_run
 from rheostat.measurement.network.generate import generate_network_run, without_simgrid
-from rheostat.prediction.iteration_time.noise_floor import noise_floor
 from rheostat.prediction.iteration_time.simple_forecasters import BASELINES
 from rheostat.prediction.iteration_time.smart_config import SmartConfig
 from rheostat.recipes.smart import ALWAYS, LEAST, OURS, TRAIN, backtest, method, scores, smart
-from rheostat.simulation.network.hybrid_run import hybrid_run
 
 ROOT = Path(os.environ.get("RHEOSTAT_DATA", Path(__file__).parents[2] / "shared" / "data"))
 QUICK_STEPS, STEPS = (1, 8, 30), (1, 2, 4, 8, 16, 30)

@@ -52,7 +52,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = asked.file or Path(folder) / "job_table.parquet"
         if not asked.file:
-            from rheostat.testing.published_logs import write_pm100
+            from published_logs import write_pm100
 
             write_pm100(path, asked.rows, seed=0)
         found = measure(path)

@@ -6,10 +6,11 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from published_logs.fugaku import write_fdata
+
 from rheostat.core.jobs import JobTable
 from rheostat.measurement.job_logs.fdata import read_fdata
 from rheostat.measurement.synthetic.world import World
-from rheostat.testing.published_logs.fugaku import write_fdata
 
 MONTHS = 38
 """F-DATA runs from March 2021 to April 2024."""

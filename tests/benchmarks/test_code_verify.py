@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.code_corpus.candidate_batch import read_batch
 from rheostat.errors import DataError
-from rheostat.testing.code_corpus.candidate_batch import read_batch
 
 PLACE = Path(__file__).parents[2] / "benchmarks" / "code_verify.py"
 spec = importlib.util.spec_from_file_location("code_verify_benchmark", PLACE)

@@ -7,12 +7,12 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
+from benchmarks.published_logs import write_adastra, write_fdata, write_pm100
 from rheostat.core.jobs import Column, JobTable, Moment, Note, Schema
 from rheostat.measurement.job_logs.job_store import JobStore
 from rheostat.measurement.job_logs.pm100 import read_pm100
 from rheostat.measurement.read import READERS, read
 from rheostat.measurement.synthetic import World
-from rheostat.testing.published_logs import write_adastra, write_fdata, write_pm100
 from rheostat.testing.readers import check_reader
 
 N = 400

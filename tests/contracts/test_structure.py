@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import numpy as np
@@ -85,3 +86,33 @@ def test_no_file_is_longer_than_four_hundred_lines() -> None:
     """A longer one holds several mechanisms."""
     lines = {p.name: p.read_text(encoding="utf-8").count("\n") for p in SRC.rglob("*.py")}
     assert {name: n for name, n in lines.items() if n > 400} == {}
+
+
+BESIDE_THE_LIBRARY = {
+    "decision.serving.vllm_scheduler": "vLLM loads it by name",
+    "measurement.network.simgrid_run": "another Python runs it, with SimGrid",
+    "measurement.synthetic.counter_runs": "runs with known truth, for users who try the counters",
+    "prediction.language_model.small_models": "a command of its own: python -m",
+    "tradeoff.front_metrics": "a guide shows users how good a front is",
+}
+"""Modules that no other one imports, and who does use them."""
+
+
+def named(code: str) -> set[str]:
+    """What code may load: names of modules, as imports and as text (``"site.savings:..."``)."""
+    texts = re.findall(r"\"(?:rheostat\.questions\.)?([a-z_.]+)(?::\w+)?\"", code)
+    found = {f"questions.{text}" for text in texts}
+    for module, names in re.findall(r"from rheostat\.([\w.]+) import (\([^)]*\)|[^\n]*)", code):
+        found |= {module, *(f"{module}.{name}" for name in re.findall(r"\w+", names))}
+    return found
+
+
+def test_no_module_is_there_for_tests_and_benchmarks_alone() -> None:
+    """What only those use stands with them; suites for users' own parts are what `testing` is."""
+    files = {name_of(p, SRC): p.read_text() for p in SRC.rglob("*.py") if p.stem != "__init__"}
+    loaded = set().union(*(named(p.read_text()) for p in SRC.rglob("*.py")))
+    alone = {
+        name for name in files
+        if name not in loaded and "." in name and not name.startswith(("cli.", "testing."))
+    }  # fmt: skip
+    assert alone == set(BESIDE_THE_LIBRARY)

@@ -29,8 +29,8 @@ def names(pages: list[Path]) -> list[str]:
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the files that the examples name, all generated."""
+    from benchmarks.published_logs import write_pm100
     from rheostat.measurement.synthetic import World
-    from rheostat.testing.published_logs import write_pm100
 
     folder = tmp_path_factory.mktemp("desk")
     write_pm100(folder / "job_table.parquet", 3000, seed=0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rheostat.testing.published_logs import write_adastra, write_fdata, write_pm100
+from benchmarks.published_logs import write_adastra, write_fdata, write_pm100
 
 ROWS = 3000
 WRITERS = {"pm100": write_pm100, "adastra": write_adastra, "fdata": write_fdata}

@@ -8,12 +8,12 @@ from collections import Counter
 
 import pytest
 
+from benchmarks.code_corpus import CorpusCase, corpus
 from rheostat.measurement.code import verifier
 from rheostat.measurement.code.case import RungOptions
 from rheostat.measurement.code.sandbox import Bubblewrap
 from rheostat.measurement.code.toolchain import absent, archer_absent, offload_absent
 from rheostat.measurement.code.verdict import RUNGS
-from rheostat.testing.code_corpus import CorpusCase, corpus
 
 CASES = corpus()
 RIGHT_ONES_OF = ("dot",)

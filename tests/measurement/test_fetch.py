@@ -13,13 +13,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 import pytest
 
+from benchmarks.published_logs import write_pm100
 from rheostat.errors import DataError, FetchError
 from rheostat.measurement.fetch import SWF_LOGS
 from rheostat.measurement.fetch.download import fetch
 from rheostat.measurement.fetch.sources import locate
 from rheostat.measurement.fetch.whole import why_not_whole
 from rheostat.measurement.read import read
-from rheostat.testing.published_logs import write_pm100
 
 NAME = "KTH-SP2-1996-2.1-cln"
 LINE = "1 0 10 100 4 -1 -1 8 3600 2048 1 3 2 7 1 -1 -1 -1\n"

@@ -7,6 +7,7 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
+from benchmarks.published_logs import write_adastra
 from rheostat.core.jobs import Moment
 from rheostat.errors import DataError, LeakError
 from rheostat.measurement.job_logs.adastra import read_adastra
@@ -14,7 +15,6 @@ from rheostat.measurement.job_logs.fdata import read_fdata
 from rheostat.measurement.job_logs.pm100 import read_pm100
 from rheostat.measurement.repairs import complete_only, per_node_power, per_node_requests
 from rheostat.measurement.synthetic import World
-from rheostat.testing.published_logs import write_adastra
 
 READ = {"pm100": read_pm100, "adastra": read_adastra, "fdata": read_fdata}
 

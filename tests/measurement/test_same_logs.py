@@ -16,11 +16,11 @@ import numpy as np
 import polars as pl
 import pytest
 
+from benchmarks.published_logs import write_adastra, write_fdata, write_pm100
 from rheostat.core.vocabulary import column
 from rheostat.measurement.synthetic import World
 from rheostat.measurement.synthetic.capped_runs import capped_runs
 from rheostat.measurement.synthetic.counter_runs import write_pcm
-from rheostat.testing.published_logs import write_adastra, write_fdata, write_pm100
 
 GOLDEN = Path(__file__).with_name("same_logs.json")
 Frames = dict[str, Callable[[Path], pl.DataFrame]]

@@ -17,7 +17,7 @@ def chain(*bytes_, times=1.0):
 
 def test_graphs_together_are_what_each_is_alone():
     torch = pytest.importorskip("torch", reason="extra graphs")
-    from rheostat.prediction.step_cost.graph_net import GraphNet, node_features
+    from benchmarks.graph_net import GraphNet, node_features
 
     graphs = [chain(1e3, 1e9), chain(1e8, 1e6, 1e3), chain(1e10)]
     net = GraphNet(6, 2, steps=0).fit(graphs, np.arange(3), np.array([0, 1, 1]), np.zeros(3))
@@ -33,7 +33,7 @@ def test_graphs_together_are_what_each_is_alone():
 
 def test_a_node_is_joined_with_the_means_of_both_sides():
     torch = pytest.importorskip("torch", reason="extra graphs")
-    from rheostat.prediction.step_cost.graph_net import _neighbours
+    from benchmarks.graph_net import _neighbours
 
     x = torch.tensor([[1.0, 10.0], [2.0, 20.0], [6.0, 60.0]])
     read, readers = _neighbours(torch, x, np.array([[0, 1, 0], [2, 2, 1]]))
@@ -44,7 +44,7 @@ def test_a_node_is_joined_with_the_means_of_both_sides():
 @pytest.mark.parametrize(("batch", "drawn"), [(2, 2), (4, 3)])
 def test_an_update_sees_so_many_different_graphs_that_were_run(monkeypatch, batch, drawn):
     pytest.importorskip("torch", reason="extra graphs")
-    from rheostat.prediction.step_cost.graph_net import GraphNet
+    from benchmarks.graph_net import GraphNet
 
     graphs, seen = [chain(10.0**k) for k in range(4)], []
     forward = GraphNet._forward
@@ -64,7 +64,7 @@ def test_an_update_sees_so_many_different_graphs_that_were_run(monkeypatch, batc
 def test_each_run_is_compared_with_its_graph_on_its_device(monkeypatch):
     """Costs of 10 g + d in an update: the loss is of these, in order of the graphs drawn."""
     torch = pytest.importorskip("torch", reason="extra graphs")
-    from rheostat.prediction.step_cost.graph_net import GraphNet
+    from benchmarks.graph_net import GraphNet
 
     graphs, seen = [chain(10.0**k) for k in range(3)], []
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rheostat.prediction.iteration_time import noise_floor as noise_floors
+from benchmarks import noise_floor as noise_floors
+from benchmarks.noise_floor import noise_floor, regimes
 from rheostat.prediction.iteration_time.adaptive import AdaptiveForecaster
 from rheostat.prediction.iteration_time.change import RegimeTracker
 from rheostat.prediction.iteration_time.cycles import CycleBank
@@ -14,7 +15,6 @@ from rheostat.prediction.iteration_time.forecast import (
     Neighbour,
     Surroundings,
 )
-from rheostat.prediction.iteration_time.noise_floor import noise_floor, regimes
 from rheostat.prediction.iteration_time.response import _phases
 from rheostat.prediction.iteration_time.seasons import LEAST_LINE, SeasonBank
 

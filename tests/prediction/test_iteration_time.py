@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from benchmarks.noise_floor import noise_floor, regimes
 from rheostat.errors import DataError, NotFitted
 from rheostat.prediction.iteration_time.adaptive import AdaptiveForecaster
 from rheostat.prediction.iteration_time.cycles import PENALTY, CycleBank
@@ -12,7 +13,6 @@ from rheostat.prediction.iteration_time.endings import NeighbourEndings
 from rheostat.prediction.iteration_time.forecast import Neighbour, Surroundings
 from rheostat.prediction.iteration_time.interval import AdaptiveIntervals
 from rheostat.prediction.iteration_time.iteration_model import IterationModel
-from rheostat.prediction.iteration_time.noise_floor import noise_floor, regimes
 from rheostat.prediction.iteration_time.response import NeighbourResponse
 from rheostat.prediction.iteration_time.simple_forecasters import BASELINES, SimpleForecaster
 

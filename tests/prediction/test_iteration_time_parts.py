@@ -7,6 +7,7 @@ import copy
 import numpy as np
 import pytest
 
+from benchmarks.noise_floor import _around, noise_floor, regimes
 from rheostat.errors import DataError
 from rheostat.prediction.iteration_time.adaptive import (
     EXPERTS,
@@ -22,7 +23,6 @@ from rheostat.prediction.iteration_time.forecast import HORIZON, NOTHING, Neighb
 from rheostat.prediction.iteration_time.hand_over import HandOver
 from rheostat.prediction.iteration_time.interval import AdaptiveIntervals, _overlap
 from rheostat.prediction.iteration_time.iteration_model import IterationModel
-from rheostat.prediction.iteration_time.noise_floor import _around, noise_floor, regimes
 from rheostat.prediction.iteration_time.response import NeighbourResponse
 from rheostat.prediction.iteration_time.simple_forecasters import BASELINES, SimpleForecaster
 

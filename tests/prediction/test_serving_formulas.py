@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
+from benchmarks import closed_form
 from rheostat.prediction.serving_law import (
-    closed_form,
     equation,
     printed_placement,
     products,

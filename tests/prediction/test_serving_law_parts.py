@@ -8,12 +8,12 @@ import numpy as np
 import polars as pl
 import pytest
 
+from benchmarks.closed_form import ClosedForm
 from rheostat import table
 from rheostat.core.jobs import Column, Moment
 from rheostat.errors import LeakError, NotFitted
 from rheostat.prediction.accelerators import ACCELERATORS
 from rheostat.prediction.serving_law import ServingLaw, equation, predictor
-from rheostat.prediction.serving_law.closed_form import ClosedForm
 from rheostat.prediction.serving_law.configurations import Configurations
 from rheostat.prediction.serving_law.kernel_medians import medians
 from rheostat.prediction.serving_law.law import MEDIAN, NAMES, RATES, in_units, jacobian, step

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from benchmarks.graph_net import node_features
 from rheostat import table
 from rheostat.core.graph import OP_CLASSES, op_graph
 from rheostat.prediction.step_cost.additive import AdditiveCost, fit_additive
-from rheostat.prediction.step_cost.graph_net import node_features
 from rheostat.prediction.step_cost.next_runs import next_runs
 from rheostat.prediction.step_cost.predictor import StepCost, _distinct, _repeat_spread
 from rheostat.prediction.step_cost.rows import TrainingRows, without_graph

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from benchmarks.published_logs import write_adastra, write_fdata, write_pm100
 from rheostat.core.jobs import JobTable
 from rheostat.errors import DataError
 from rheostat.measurement.read import READERS, read
 from rheostat.measurement.synthetic import World
-from rheostat.testing.published_logs import write_adastra, write_fdata, write_pm100
 
 SACCT = (
     "JobID|JobName|State|Submit|Start|End|Elapsed|Timelimit|NNodes|ReqMem|ReqTRES|ConsumedEnergy\n"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from benchmarks.black_box import BlackBox, corrected
 from rheostat.prediction.architectures import training_step
-from rheostat.recipes.dnnperf import BlackBox, corrected
 from tests.prediction.test_step_cost import many_runs
 
 
@@ -30,7 +30,7 @@ def test_a_line_corrects_a_device_of_another_speed(log_s):
 
 def test_the_graph_network_learns_a_sum_of_costs_and_repeats_itself():
     pytest.importorskip("torch", reason="extra graphs")
-    from rheostat.prediction.step_cost.graph_net import GraphNet
+    from benchmarks.graph_net import GraphNet
 
     graphs = [training_step("LeNet5", 32 * k, b) for k in (1, 2) for b in (8, 16, 32, 64)]
     work = np.log([g.nodes["bytes"].sum() / 2e9 for g in graphs])
@@ -45,7 +45,7 @@ def test_the_graph_network_learns_a_sum_of_costs_and_repeats_itself():
 def test_a_net_without_exchange_adds_up_what_its_operations_cost():
     """Zero weights: exp(bias) times each operation's first guess, up to exp(10), and the base."""
     torch = pytest.importorskip("torch", reason="extra graphs")
-    from rheostat.prediction.step_cost.graph_net import GraphNet, node_features
+    from benchmarks.graph_net import GraphNet, node_features
 
     graph = training_step("LeNet5", 32, 8, 10)
     net = GraphNet(4, 1, steps=0).fit([graph], np.array([0]), np.array([0]), np.zeros(1))

@@ -8,13 +8,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from benchmarks.hybrid_run import hybrid_run
+from benchmarks.noise_floor import noise_floor
 from rheostat.errors import DataError
 from rheostat.measurement.network.folder import NetworkRun, read_network_run
 from rheostat.prediction.iteration_time.hand_over import HandOver
-from rheostat.prediction.iteration_time.noise_floor import noise_floor
 from rheostat.prediction.iteration_time.port_features import iteration_features
 from rheostat.recipes.smart import backtest, fitted, method, scores
-from rheostat.simulation.network.hybrid_run import hybrid_run
 from rheostat.simulation.network.network_replay import RunReplay
 
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from benchmarks.bursts import SIZE, burst
 from rheostat.errors import DataError
 from rheostat.questions.scheduling.policies import open_policy, simulate
 from rheostat.simulation.learned_priority.priority import SHIPPED, LearnedPriority
 from rheostat.simulation.policies.best_of_past import BestOfPast
 from rheostat.simulation.simulate import simulate_run
-from rheostat.testing.bursts import SIZE, burst
 from rheostat.testing.policies import check_policy
 from rheostat.training.priority.generated_sites import generated_site
 from tests.simulation.conftest import trace

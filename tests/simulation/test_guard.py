@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.bursts import KINDS, SIZE, burst
 from rheostat.cli import run as command
 from rheostat.decision.policies.batch_policy import batch_policy
 from rheostat.errors import DataError
@@ -20,7 +21,6 @@ from rheostat.simulation.learned_priority.queue_features import table as queue_t
 from rheostat.simulation.policies.dispatch import schedule, scores, zero
 from rheostat.simulation.simulate import simulate_run
 from rheostat.simulation.workload import workload
-from rheostat.testing.bursts import KINDS, SIZE, burst
 from rheostat.testing.policies import check_policy
 from tests.simulation.conftest import trace
 from tests.simulation.test_engine import workloads

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from benchmarks.bursts import SIZE, burst
 from rheostat.cli import run as command
-from rheostat.testing.bursts import SIZE, burst
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
 """What will this training run take on that device?  Black box and white box, wired from parts.
 
-The mechanisms are `rheostat.prediction.step_cost` and, for the reconstruction of the published
-poster, `rheostat.prediction.step_cost.graph_net`; here are the questions that people ask: a network
-by its name, a table, a request that is killed no more often than said.
+The mechanisms are `rheostat.prediction.step_cost`; here are the questions that people ask: a
+network by its name, a table, a request that is killed no more often than said.  What the published
+poster has, boosted trees and a graph network, stands with `benchmarks/dnn.py`, which compares them.
 
 References
 ----------
@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rheostat._optional import require
-from rheostat.core.jobs import JobTable, Moment
+from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import Array, Outcome
 from rheostat.core.vocabulary import table
 from rheostat.measurement.training_columns import COLUMNS
@@ -28,10 +27,6 @@ from rheostat.prediction.step_cost import StepCost
 from rheostat.prediction.step_cost.additive import Codes
 from rheostat.prediction.step_cost.next_runs import next_runs
 from rheostat.prediction.step_cost.rows import ASKED, PIXELS, TrainingRows
-
-NOT_SIZES = ("graph", "experiment", "instance", "samples", "flops", "bytes_accessed",
-             "transcendentals", "gpu_index", "runtime_min_s")  # fmt: skip
-"""Columns that the black box is not shown: identities, and what a graph says."""
 
 
 def one_run(network: str, **sizes: Any) -> JobTable:
@@ -137,55 +132,6 @@ def to_measure(
     chosen, error = next_runs(covariance, ~candidate[there], fit.noise, count,
                               may=candidate[there])  # fmt: skip
     return frame[there[chosen]].rows(named=True), error
-
-
-class BlackBox:
-    """The poster's first part: boosted trees on a table of sizes and names, of the logarithm.
-
-    Parameters
-    ----------
-    trees, depth : int
-        Size; the poster's is not public.
-    seed : int
-        Of the trees.
-    """
-
-    def __init__(self, trees: int = 300, depth: int = 6, *, seed: int = 0) -> None:
-        self.trees, self.depth, self.seed = trees, depth, seed
-
-    def fit(self, jobs: JobTable, log_y: Array, extra: Array | None = None) -> BlackBox:
-        """Learn; ``extra`` (n, k) are columns beside, such as what a graph network says."""
-        self.columns_ = [c for c in jobs.known_at(Moment.SUBMIT).columns if c not in NOT_SIZES]
-        self.names_ = {c: sorted(set(jobs.frame[c].cast(pl.String).drop_nulls()))
-                       for c in self.columns_ if jobs.frame[c].dtype == pl.String}  # fmt: skip
-        made = require("xgboost", extra="trees").XGBRegressor(
-            n_estimators=self.trees, max_depth=self.depth, learning_rate=0.06, subsample=0.8,
-            colsample_bytree=0.8, random_state=self.seed, n_jobs=1,
-        )  # fmt: skip
-        self.regressor_ = made.fit(self._matrix(jobs, extra), log_y)
-        return self
-
-    def predict(self, jobs: JobTable, extra: Array | None = None) -> Array:
-        """Logarithms, (n,)."""
-        return np.asarray(self.regressor_.predict(self._matrix(jobs, extra)), dtype=float)
-
-    def _matrix(self, jobs: JobTable, extra: Array | None) -> Array:
-        columns = []
-        for c in self.columns_:
-            if c in self.names_:
-                values = jobs.frame[c].cast(pl.String).to_numpy()
-                columns += [(values == name).astype(float) for name in self.names_[c]]
-            else:
-                columns.append(jobs.numpy(c))
-        beside = [] if extra is None else list(extra.T)
-        return np.column_stack([*columns, *beside])
-
-
-def corrected(source: Array, known: Array, log_y: Array) -> Array:
-    """A pre-trained logarithm, (n,), moved by a line that ridge fits to the ``known`` rows."""
-    x = np.column_stack([np.ones(len(known)), source[known]])
-    line = np.linalg.solve(x.T @ x + 1e-3 * np.eye(2), x.T @ log_y + 1e-3 * np.array([0.0, 1.0]))
-    return np.asarray(line[0] + line[1] * source)
 
 
 def left_out_errors(model: StepCost, target: str) -> dict[str, float]:

@@ -31,8 +31,6 @@ from rheostat.decision.budget.nodes import NodeFleet, fleet
 from rheostat.errors import DataError
 from rheostat.prediction.surface import CAPS, COUNTS, Surface, surfaces
 
-MARGIN_W = 10.0
-
 
 def capped_surfaces(runs: JobTable, *, seed: int = 0, monotone: bool = True) -> dict[str, Surface]:
     """Surfaces over the caps of a table of runs; GPU count and nodes must not vary within it."""

@@ -34,7 +34,6 @@ from rheostat.measurement.repairs import TOTALS, per_node_requests
 from rheostat.measurement.serving.energy_names import plain
 
 OBJECTIVES = ("runtime_s", "energy_j")
-PAPER_OBJECTIVES = ("runtime_s", "power_w")
 TARGETS = ("runtime_s", "power_w")
 FEWEST_REPEATS, ODD, ALIKE = 3, 3.0, 1.5
 SLIGHT, SPREADS = 1.2, 5

@@ -1,7 +1,7 @@
 """Read and write the Standard Workload Format 2.2: 18 numbers a line, -1 for "not known".
 
 The format of the Parallel Workloads Archive.  Comment lines at the top begin with a semicolon and
-describe the machine; they come back in the table's notes and from `swf_header`.  Times count
+describe the machine; they come back in the table's notes.  Times count
 seconds from the log's own zero (``UnixStartTime`` of the header).  It counts processors, not nodes.
 
 References
@@ -97,14 +97,6 @@ def read_swf(path: str | Path, *, procs_per_node: int | None = None) -> JobTable
     notes += [Note(f"header {header_text}")] if header_text else []
     notes += [Note(why)] if why else []
     return as_jobs(frame, OWN, notes)
-
-
-def swf_header(path: str | Path) -> dict[str, str]:
-    """``Key: value`` lines of the header; a key that comes twice keeps its first value."""
-    records = Records(path, comment=";")
-    for _ in records:
-        break
-    return _fields(records.comments)
 
 
 def write_swf(jobs: JobTable, path: str | Path, header: Sequence[str] = ()) -> None:

@@ -6,13 +6,10 @@ Behind ``rheostat fit PARTS...`` with ``--out-of-core``, ``--dask ADDRESS`` or `
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rheostat.core.jobs import JobTable
-from rheostat.core.outcome import Outcome
-from rheostat.errors import NotFitted
 from rheostat.prediction.out_of_core.boosters import Settings
 from rheostat.prediction.out_of_core.dask_cluster import Workers, connect
 from rheostat.prediction.out_of_core.dasked import fit_dask, score_dask
@@ -36,38 +33,6 @@ class LargeFit:
     features: tuple[str, ...] | None = None
     kind: str = "xgboost"
     settings: Settings = field(default_factory=Settings)
-
-
-class Large:
-    """`fit_out_of_core` behind ``fit`` and ``predict``, for a table that is there already.
-
-    >>> import numpy as np
-    >>> from rheostat.core.vocabulary import table
-    >>> n = np.tile([1, 2, 4, 8], 500)
-    >>> past = table({"nodes": n, "runtime_s": 80.0 / n})
-    >>> job = LargeFit(targets=("runtime_s",), settings=Settings(rounds=60))
-    >>> Large(job).fit(past).predict(table({"nodes": [2]})).mean("runtime_s").round()
-    array([40.])
-    """
-
-    def __init__(self, job: LargeFit | None = None) -> None:
-        self.job = job or LargeFit()
-
-    def fit(self, jobs: JobTable) -> Large:
-        """Learn from ``jobs``, ordered by submission where that is known; returns itself."""
-        if "submit_s" in jobs.columns:
-            jobs = replace(jobs, frame=jobs.frame.sort("submit_s", maintain_order=True))
-        job = self.job
-        self.model_ = fit_out_of_core(
-            jobs, job.features, job.targets, kind=job.kind, settings=job.settings
-        )
-        return self
-
-    def predict(self, jobs: JobTable) -> Outcome:
-        """See `ScaleModel.predict`."""
-        if not hasattr(self, "model_"):
-            raise NotFitted(self)
-        return self.model_.predict(jobs)
 
 
 def fit_large(

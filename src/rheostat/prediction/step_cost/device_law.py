@@ -43,9 +43,8 @@ SPREAD = np.array([0.3, 0.5, 0.35, 0.5, 0.2, 0.7, 0.4, 0.4, 0.05, 0.4, 0.1])
 """Prior: shares of the sheet's rates, seconds to start an operation, watts for a TFLOP/s in 32 bits
 in 2020 and their ratio in few bits, their fall in a year; what AMD's matrix units do otherwise; the
 fall of a start in a year, as the hosts around a device are of its time."""
-DEPARTURES = ("arithmetic", "traffic", "starts")
 DEPARTURE = np.array([0.15, 0.15, 0.4])
-"""Log spread of one device from the others."""
+"""Log spread of one device from the others: of arithmetic, traffic and starts."""
 SAME_CHIP = 0.7
 """Correlation of the departures of two devices with the same chip."""
 NOISE, CONVOLUTION_NOISE = 0.1, 0.3

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from rheostat.core.jobs import JobTable
 from rheostat.measurement.synthetic.world import World
-from rheostat.testing.published_logs.arrow_columns import instants, texts, write
+
+from .arrow_columns import instants, texts, write
 
 NO_LIMIT = float(2**64 - 1)
 CORES = 48

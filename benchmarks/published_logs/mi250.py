@@ -17,8 +17,9 @@ import pyarrow as pa
 
 from rheostat.core.jobs import JobTable
 from rheostat.measurement.synthetic.world import World
-from rheostat.testing.published_logs.arrow_columns import instants, lists, texts, write
-from rheostat.testing.published_logs.marconi import REASON, blocks, spread
+
+from .arrow_columns import instants, lists, texts, write
+from .marconi import REASON, blocks, spread
 
 CPU_W, MEM_W = 140.0, 74.26
 SITE_NODES = 356

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from rheostat.core.jobs import JobTable
 from rheostat.measurement.synthetic.world import World
-from rheostat.testing.published_logs.arrow_columns import instants, lists, texts, write
+
+from .arrow_columns import instants, lists, texts, write
 
 SAMPLE_S = 20.0
 SITE_NODES = 980

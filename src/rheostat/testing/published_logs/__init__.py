@@ -1,5 +1,0 @@
-"""Tables in the layout of published job logs, with known truth, to test readers of them with."""
-
-from rheostat.testing.published_logs.fugaku import write_fdata as write_fdata
-from rheostat.testing.published_logs.marconi import write_pm100 as write_pm100
-from rheostat.testing.published_logs.mi250 import write_adastra as write_adastra
