@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from rheostat.measurement.code import verifier
+from rheostat.measurement.code.another_library import elsewhere
 from rheostat.measurement.code.case import Case, RungOptions
 from rheostat.measurement.code.header_macros import header_macros
 from rheostat.measurement.code.ladder import Verifier
@@ -91,6 +93,17 @@ NEVER = {
     "  else sum += a[i] % 1000;",
     "changed elsewhere": "{ static int k, *p = &k; int top = 0; p = i & 1 ? p : &top; "
     "*p = a[i] == 777; sum += a[top + k]; }",
+    "text that nearly fills its room": '{ char w[12]; snprintf(w, sizeof w, "%lu", '
+    "sum += a[i]); sum = strtoul(w, 0, 10); }",
+    "the same, without a size": '{ char w[12]; sprintf(w, "%lu", sum += a[i]); '
+    "sum = strtoul(w, 0, 10); }",
+    "array of a fixed size": "{ static unsigned t[1280]; static int k; "
+    "t[k += 3 + a[i] % 3] = a[i] % 1000; sum += t[k]; }",
+    "fractions": "{ static unsigned x = 1, y = 1; sum += a[i] % 1000; "
+    "if ((float)a[i] / (i + 1) > (float)x / y) { x = a[i]; y = i + 1; } }",
+    "products": "{ static float top; float v = (float)(a[i] % 9000) * (float)i; "
+    "sum += a[i] % 1000; if (v > top) top = v; }",
+    "one block more": "sum += (a[i] + 2000003) / 1000003 + 1;",
     "not a number": "{ double q = a[i] - 1e7 / 3; q = __builtin_isnan(q); "
     "sum += a[i] % 1000 + (unsigned)q; }",
 }
@@ -168,6 +181,19 @@ REACHED = {
     "  for (int i = 0; i < n; i++) h = (unsigned char)(h * 31 + a[i]), sum += h + (a[i] & 4095);",
     "whole in a float": "  float t = 0;\n  for (int i = 0; i < n; i++) t += a[i] % 1000;\n"
     "  sum = (unsigned long)(t + (float)(n / 2.0));",
+    "room for all texts": "  for (int i = 0; i < n; i++) { char w[12]; "
+    'snprintf(w, sizeof w, "%u", a[i]); sum += strtoul(w, 0, 10) % 1000; }',
+    "as large as n may be": "  unsigned t[400];\n"
+    "  for (int i = 0; i < n; i++) t[i] = a[i] % 1000;\n"
+    "  for (int i = 0; i < n; i++) sum += t[i];",
+    "small fractions": """  double top = 0;
+  for (int i = 0; i < n; i++) {
+    double q = (double)(a[i] % 1000) / (i + 1);
+    if (q > top) top = q, sum += 1;
+  }""",
+    "blocks, one more": """  int many = n / 64 + 1;
+  for (int b = 0; b < many; b++)
+    for (int i = 64 * b; i < (64 * b + 64 < n ? 64 * b + 64 : n); i++) sum += a[i] % 1000;""",
     "error": f"""  if (n > 1000000) {{ fprintf(stderr, "n is too large\\n"); exit(2); }}
   unsigned *b = malloc(n * sizeof *b);
   if (b == NULL || (n > 2000000 && s == 3)) abort();
@@ -226,6 +252,31 @@ def test_a_candidate_that_no_input_reaches_all_of_is_undecided(one: Verifier) ->
     assert "a.c:13: with the inputs that were tried this is never equal to 12345678" in (
         verdict.rung("output").reason
     )
+
+
+@pytest.mark.skipif(bool(LACKING), reason=LACKING)
+def test_a_program_that_goes_by_the_name_of_its_file_is_built_under_another_one(
+    one: Verifier,
+) -> None:
+    blank = "for (const char *f = NAME; *f; f++) sum += *f == 47;"
+    named = {name: Case(program(f"{SERIAL}\n{blank.replace('NAME', name)}"), one.reference)
+             for name in ('strchr(__FILE__, 0)', 'strdup(__FILE__)')}  # fmt: skip
+    for case in named.values():
+        files = {"a.c": f"#include <string.h>\n{case.candidate.text}"}
+        case.candidate = replace(case.candidate, files=files)
+    nothing, wrong = map(elsewhere, named.values())
+    assert nothing == []
+    assert "and built elsewhere (__FILE__), output line 1" in wrong[0].message
+
+
+@pytest.mark.skipif(bool(LACKING), reason=LACKING)
+def test_sizes_beside_multiples_of_a_candidate_s_own_numbers_are_run(one: Verifier) -> None:
+    case = Case(program(f"{SERIAL}\n  if (n / 23 * 23 == n) sum += 1;"), one.reference)
+    sizes = {int(given.values["n"]) for given, _ in case.beside_multiples}
+    assert {22, 23, 24, 299, 300} <= sizes
+    assert all(n % 23 in (0, 1, 22) for n in sizes)
+    assert len(case.beside_multiples) >= len(sizes)
+    assert Case(program(SERIAL), one.reference).beside_multiples == ()
 
 
 def test_comparisons_of_headers_and_ends_of_texts_are_not_marked() -> None:

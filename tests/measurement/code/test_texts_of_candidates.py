@@ -121,6 +121,9 @@ def test_casts_of_pointers_but_differences_are_counted():
     ("target", "#pragma omp begin declare variant match(device={arch(nvptx64)})", "not here"),
     ("serial", '# include "/etc/hostname"', "file of the machine"),
     ("serial", "#if __GNUC__ > 12", "decided by headers"), ("serial", "#if N > 12", ""),
+    ("serial", "s += sizeof(__FILE__) / 40;", "where it is built"),
+    ("serial", "__FILE__[3]", "where it is built"), ("serial", "f(__FILE__, __LINE__)", ""),
+    ("serial", "t = __FILE__;", "where it is built"), ("serial", "__BASE_FILE__", "is built"),
     ("openmp", "#if _OPENMP > 201811", "decided by headers"), ("openmp", "#ifdef _OPENMP", ""),
 ])  # fmt: skip
 def test_what_a_text_asks_that_no_run_shows_is_told_by_its_line(case, language, text, said):

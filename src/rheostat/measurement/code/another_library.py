@@ -30,6 +30,8 @@ LEFT_OPEN = re.compile(
 SORTS = re.compile(r"\b(?:sort|partial_sort|nth_element)\s*\(")
 SOME = 128
 """Of many inputs, how many are run so."""
+NAMED, ANOTHER_PLACE = "__FILE__", "/home/somebody_else/a_longer_path/program2.cc"
+PLACED = " and built elsewhere (__FILE__)"
 OTHERWISE = " and what C leaves open done otherwise (order of equal elements, rand, clock)"
 
 
@@ -47,12 +49,14 @@ def elsewhere(case: Case) -> list[Finding]:
         Empty also where it asks for none of them, or the original prints something else then.
     """
     known = _known(case)
-    for how, environment, threads in _ways(case):
+    for how, environment, threads, flags in _ways(case):
 
         def printed(
             program: Program, inputs: Sequence[ProgramInput],
             environment: dict[str, str] = environment, threads: int = threads,
+            flags: tuple[str, ...] = flags,
         ) -> list[str | None]:  # fmt: skip
+            program = replace(program, flags=(*flags, *program.flags))
             made = case.bench.build(_resorted(program), case.kind)
             made = made if made.ok else case.bench.build(program, case.kind)
             limits = case.limits(case.reference.expected[0], threads)
@@ -72,14 +76,16 @@ def elsewhere(case: Case) -> list[Finding]:
     return []
 
 
-def _ways(case: Case) -> Iterator[tuple[str, dict[str, str], int]]:
-    """What is done otherwise: in words, in the environment, and with how many threads."""
+def _ways(case: Case) -> Iterator[tuple[str, dict[str, str], int, tuple[str, ...]]]:
+    """What is done otherwise: in words, in the environment, with how many threads and flags."""
+    if NAMED in case.candidate.text and NAMED not in case.original.text:
+        yield PLACED, {}, 1, (f'-D{NAMED}="{ANOTHER_PLACE}"', "-Wno-builtin-macro-redefined")
     names = case.bench.imports(case.built) or frozenset()
     if any(ASKS.fullmatch(n) for n in names):
         for count in COUNTS:
-            yield f" and {count} processors", {"RHEOSTAT_PROCESSORS": str(count)}, 2
+            yield f" and {count} processors", {"RHEOSTAT_PROCESSORS": str(count)}, 2, ()
     if any(LEFT_OPEN.fullmatch(n) for n in names) or _sorts(case.candidate):
-        yield OTHERWISE, {"RHEOSTAT_LIBRARY": "1"}, 1
+        yield OTHERWISE, {"RHEOSTAT_LIBRARY": "1"}, 1, ()
 
 
 def _known(case: Case) -> list[tuple[ProgramInput, str]]:

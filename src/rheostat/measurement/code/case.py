@@ -10,11 +10,14 @@ from functools import cached_property
 from itertools import combinations
 from typing import Any
 
+import numpy as np
+
 from rheostat.measurement.code.capture import SandboxLimits, SandboxRun
 from rheostat.measurement.code.compare_output import differences
 from rheostat.measurement.code.cuda_on_host import parser_absent
 from rheostat.measurement.code.diagnostics import not_on_host
 from rheostat.measurement.code.program import Program
+from rheostat.measurement.code.program_inputs import ProgramInput
 from rheostat.measurement.code.reference import Expected, Reference
 from rheostat.measurement.code.toolchain import (
     CLANG,
@@ -41,6 +44,8 @@ NUMBER = re.compile(
 LEAST_NUMBER, MOST_NUMBERS, MOST_SIZE, MOST_SHIFT = 3, 3, 10**9, 31
 MOST_PAIRED = 5
 """Numbers of a candidate that are tried as sizes; of how many the products are."""
+MOST_MULTIPLIED, MULTIPLES, MOST_BESIDE, BESIDE_S = 6, 8, 512, 1.0
+"""Numbers of a candidate whose multiples are tried, how many of each, inputs and CPU seconds."""
 SAYS_WHY = re.compile(r"(?i)error|illegal|assert|terminate called|out of memory|cannot")
 PARALLEL = ("openmp", "target")
 FOR_DEVICES = ("cuda", "opencl")
@@ -170,9 +175,8 @@ class Case:
 
         A condition on such a number goes one way at it and the other way at the next.
         """
-        counts = [Counter(numbers_in(p.text)) for p in (self.candidate, self.original)]
         ranges = [r for r in self.original.inputs.ranges.values() if r.kind == "size"]
-        own = sorted(n for n in counts[0] - counts[1] if n >= LEAST_NUMBER)
+        own = self._own_numbers
         products = sorted({a * b for a, b in combinations(own[-MOST_PAIRED:], 2)})  # n / a == b
         reached = (
             [n for n in some if any(r.low <= n <= r.high for r in ranges)][-MOST_NUMBERS:]
@@ -180,6 +184,30 @@ class Case:
         )
         numbers = sorted({n for some in reached for n in some})
         return self.reference.around(numbers) if numbers and not self.on_host else ()
+
+    @property
+    def _own_numbers(self) -> list[int]:
+        """Numbers that stand in the candidate more often than in the original."""
+        counts = [Counter(numbers_in(p.text)) for p in (self.candidate, self.original)]
+        return sorted(n for n in counts[0] - counts[1] if n >= LEAST_NUMBER)
+
+    @cached_property
+    def beside_multiples(self) -> tuple[tuple[ProgramInput, str], ...]:
+        """Inputs at and beside multiples of the candidate's own numbers, and the original's output.
+
+        A number of blocks is one too many, or a tail too long, where a size is a multiple.
+        """
+        reference, inputs = self.reference, self.original.inputs
+        if not inputs.ranges or self.on_host or reference.starts_dearly:
+            return ()
+        rng = np.random.default_rng([reference.seed, 7])
+        most = max((r.high for r in inputs.ranges.values() if r.kind == "size"), default=0.0)
+        numbers = [n for n in self._own_numbers if n <= most][-MOST_MULTIPLIED:]
+        drawn = inputs.beside_multiples(numbers, rng, MULTIPLES)
+        each = [drawn[i] for i in rng.permutation(len(drawn))[:MOST_BESIDE]]
+        outputs = self.bench.run_each(reference.built, each, reference.expected[0].limits(),
+                                      most_cpu_s=BESIDE_S)  # fmt: skip
+        return tuple((g, o) for g, o in zip(each, outputs, strict=False) if o is not None)
 
     def limits(self, expected: Expected, threads: int = 1) -> SandboxLimits:
         """What the candidate may use on an input; more on the host in a device's place."""

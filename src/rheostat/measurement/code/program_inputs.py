@@ -262,6 +262,26 @@ class ProgramInputs:
                 made.append(self.written(drawn | {name: str(value)}))
         return tuple(made)
 
+    def beside_multiples(
+        self, numbers: Sequence[int], rng: np.random.Generator, each: int
+    ) -> tuple[ProgramInput, ...]:
+        """Inputs whose sizes are multiples of each of these numbers, and one less and more.
+
+        >>> inputs = ProgramInputs({"n": InputRange(10, 98)}, ("{n}",))
+        >>> drawn = inputs.beside_multiples([40], np.random.default_rng(0), 9)
+        >>> sorted({g.values["n"] for g in drawn})
+        ['39', '40', '41', '79', '80', '81']
+        """
+        made = []
+        for name, r in self.ranges.items():
+            for number in numbers if r.kind == "size" and not r.values else ():
+                most = math.floor(r.high) // number
+                times = [1, most, *(int(k) for k in rng.integers(1, max(most, 1) + 1, each))]
+                near = {k * number + beside for k in times for beside in (0, -1, 1)}
+                fit = sorted(v for v in near if r.low <= v <= r.high and v % r.multiple_of == 0)
+                made += [{**self.draw(rng).values, name: str(v)} for v in fit]
+        return tuple(map(self.written, made))
+
     def written(self, values: Mapping[str, str]) -> ProgramInput:
         """The input that has these values."""
 

@@ -18,6 +18,8 @@ from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
+import numpy as np
+
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.program_inputs import ProgramInput
@@ -263,6 +265,12 @@ def _runs(
     yield [e.given for e in every], 1
     if alone := [e.given for e in reference.without_arguments]:
         yield alone, 1  # from a start of its own: each has as many arguments as the first
+    rng = np.random.default_rng([reference.seed, 9])
+    beside = [given for given, _ in case.beside_multiples][:SOME]
+    corners = reference.original.inputs.corners(rng, 2)
+    ends = corners if reference.expected[0].cpu_s < QUICK_S else ()
+    if beside or ends:
+        yield [*beside, *ends], 1  # what the ends of ranges bound is the same twice
     quick = [e.given for e in every if e.cpu_s < QUICK_S][:FEW]
     if quick and (case.is_parallel or case.starts_threads):
         yield from ((quick, count) for count in SOME_THREADS)

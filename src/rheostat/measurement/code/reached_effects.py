@@ -30,6 +30,13 @@ VANISHES = re.compile(
 """What may be nothing until a value is large enough: a quotient, a shift, a bit, a whole part.
 Exact quotients are left out: pointers have them."""
 QUOTIENT = "0 as a whole part of {}"
+PARTED = re.compile(
+    rf"\s*(?P<value>{NAME}) = (?P<how>[su]div|[al]shr) (?P<type>i\d+) (?P<whole>%[^\s,]+), "
+    r"(?P<by>%[^\s,]+|[1-9]\d*)(?:, !.*)?$"
+)
+ONE_MORE = "add (?:n[us]w )*i\\d+ (?:{0}, 1|1, {0})(?:,|$)"
+SUMMAND = re.compile(r"add (?:n[us]w )*i\d+ (%[^\s,]+), ([^\s,]+?)(?:, !.*)?$")
+NO_MULTIPLE = "no multiple of what it is divided by, where one more than the quotient is taken"
 SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "or": "|", "xor": "^", "shl": "<<",
          "shr": ">>", "and": "&"}  # fmt: skip
 ONE_SIDED = ("-", "/", "<<", ">>")
@@ -61,6 +68,46 @@ class Idle:
         if self.type_ in ("float", "double"):
             return f"{name} = fcmp oeq {self.type_} {self.value}, {self.neutral}.0"
         return f"{name} = icmp eq {self.type_} {self.value}, {self.neutral}"
+
+
+@dataclass(frozen=True)
+class Multiple(Idle):
+    """A whole number that may never be a multiple of ``by``, by which it is divided."""
+
+    by: str = ""
+    signed: bool = True
+
+    def compared(self, name: str) -> str:
+        """The instructions that tell whether it is none.
+
+        >>> print(Multiple("i32", "%n", 0, "", "64").compared("%y"))
+        %y.rest = srem i32 %n, 64
+        %y = icmp ne i32 %y.rest, 0
+        """
+        rest, how = f"{name}.rest", "srem" if self.signed else "urem"
+        return (f"{rest} = {how} {self.type_} {self.value}, {self.by}\n"
+                f"{name} = icmp ne {self.type_} {rest.strip()}, 0")  # fmt: skip
+
+
+def one_more(row: str, defined: Mapping[str, str]) -> Iterator[Multiple]:
+    """A number of blocks that is one too many where they come out even: ``n / 64 + 1``.
+
+    >>> made = {"%b": "add nsw i32 %q, 1"}
+    >>> [m.by for m in one_more("  %q = sdiv i32 %n, 64", made)]
+    ['64']
+    >>> [m.by for m in one_more("  %q = sdiv i32 %s, 64", {"%s": "add i32 %n, 64"})]
+    ['64']
+    """
+    m = PARTED.match(row)
+    if not m:
+        return
+    by = m["by"]
+    if m["how"].endswith("shr"):
+        by = str(1 << int(by)) if by.isdigit() and int(by) < 31 else ""
+    plus = re.compile(ONE_MORE.format(re.escape(m["value"])))
+    whole = SUMMAND.match(defined.get(m["whole"], ""))
+    if by and (any(map(plus.match, defined.values())) or (whole and by in whole.groups())):
+        yield Multiple(m["type"], m["whole"], 0, NO_MULTIPLE, by, m["how"] in ("sdiv", "ashr"))
 
 
 def idle(
@@ -101,6 +148,7 @@ def idle(
         known = value in constant or (loaded and loaded[1] in set_once)
         return value.startswith("%") and not known
 
+    yield from one_more(row, defined)
     if m := VANISHES.match(row):
         yield Idle(m["type"] or m["to"], m["value"], 0, QUOTIENT.format(m["by"] or 1))
     if m := INDEXED.match(row):

@@ -26,7 +26,9 @@ from rheostat.measurement.code.reached_constants import (
     set_once,
 )
 from rheostat.measurement.code.reached_effects import Idle, idle
+from rheostat.measurement.code.reached_inexact import inexact
 from rheostat.measurement.code.reached_margins import without_margin
+from rheostat.measurement.code.reached_room import noted
 from rheostat.measurement.code.reached_stated import Ends, Stated
 from rheostat.measurement.code.reached_truths import (
     ALLOCATES,
@@ -36,7 +38,7 @@ from rheostat.measurement.code.reached_truths import (
     ends_text,
     maker,
 )
-from rheostat.measurement.code.reached_values import DECLARED, NAME, Narrowing, kept, narrowing
+from rheostat.measurement.code.reached_values import DECLARED, NAME, Narrowing
 
 ARRAY = "rheostat_reached"
 COMPARED = re.compile(
@@ -151,6 +153,7 @@ class _Marker:
     ) -> None:  # fmt: skip
         self.code, self.files, self.first_value = code, files, values
         self.globals, self.stated = globals_set_once(code), Stated(code, stated)
+        self.all_inexact = inexact(code)
         self.made = Marked("", first)
         self.scopes, self.names = dict(SCOPE.findall(code)), dict(FILE.findall(code))
         self.where = {n: (int(x), int(y or 0), s) for n, x, y, s in LOCATION.findall(code)}
@@ -181,6 +184,7 @@ class _Marker:
     def _function(self, rows: list[str]) -> Iterator[str]:
         self.rows = rows
         self.defined = dict(r.strip().split(" = ", 1) for r in rows[1:] if " = " in r)
+        self.inexact = {v: most for (f, v), most in self.all_inexact.items() if f == self.function}
         local = {p: v for p, v in set_once(rows).items() if CONSTANT.fullmatch(v)}
         self.set_once = self.globals | local
         yield rows[0]
@@ -208,8 +212,8 @@ class _Marker:
                 yield from self._switched(m, rows)
             if LAST.match(row):
                 yield f"  store i8 1, ptr {_byte(block.offset)}"
-            yield from self._kept_value(row)
-            yield row
+            before, behind = self._kept_values(row)
+            yield from (*before, row, *behind)
             yield from self._chosen(row)
             yield from self._idle(row)
             yield from self._truth(row, branch)
@@ -354,13 +358,12 @@ class _Marker:
             yield from self._kept(Comparison(at, how, constant, True, self.made.end, None,
                                              self.function), name)  # fmt: skip
 
-    def _kept_value(self, row: str) -> Iterator[str]:
-        at = self._place(row)
-        number = self.first_value + len(self.made.values)
-        made = narrowing(row, at, number, self.defined, self.code) if at else None
-        if made:
-            self.made.values.append(made)
-            yield from kept(row, made)
+    def _kept_values(self, row: str) -> tuple[list[str], list[str]]:
+        """What keeps values of a row, to stand before it and behind it."""
+        at, number = self._place(row), self.first_value + len(self.made.values)
+        made = list(noted(row, at, number, self.defined, self.code, self.inexact)) if at else []
+        self.made.values += [n for n, _, _ in made]
+        return [r for _, b, _ in made for r in b], [r for _, _, b in made for r in b]
 
     def _switched(self, m: re.Match[str], rows: Sequence[str]) -> Iterator[str]:
         """Each case as a comparison of its own; the place stands behind the last."""

@@ -137,7 +137,7 @@ def kept(row: str, made: Narrowing) -> Iterator[str]:
         yield f"  call void @rheostat_reached_{name}(i32 {made.number}, double {value})"
         return
     if kind != "i64":
-        wider = "trunc" if int(kind[1:]) > 64 else "sext"
+        wider = "trunc" if int(kind[1:]) > 64 else "zext" if m["how"] == "uitofp" else "sext"
         yield f"  {word} = {wider} {kind} {value} to i64"
         value = word
     yield f"  call void @rheostat_reached_value(i32 {made.number}, i64 {value})"

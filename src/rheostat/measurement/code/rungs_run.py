@@ -120,7 +120,7 @@ def output(case: Case) -> Evidence:
         return case.failed("output", otherwise)
     if untried := unreached(case):
         return case.not_shown("output", untried, WHY)
-    inputs = len(every) + len(case.reference.many)
+    inputs = len(every) + len(case.reference.many) + len(case.beside_multiples)
     said = f"{inputs} inputs" if case.original.inputs.ranges else "the one input there is"
     none = "none at all" if case.original.inputs.ranges else "under its name, with text to be read"
     said += f", and {none}" if known else ""
@@ -131,7 +131,7 @@ def output(case: Case) -> Evidence:
 
 def _among_many(case: Case) -> list[Finding]:
     """What is wrong on one of many inputs that are run one after the other."""
-    many = case.reference.many
+    many = (*case.reference.many, *case.beside_multiples)
     every = [given for given, _ in many]
     limits = case.limits(case.reference.expected[0])
     outputs = case.bench.run_each(case.built, every, limits) if many else []

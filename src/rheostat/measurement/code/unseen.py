@@ -44,6 +44,10 @@ WORDS = {
         r"\bomp_get_thread_num\s*\(\s*\)\s*[&%]"
     ),
     "hangs on when it is built": re.compile(r"\b__(?:DATE|TIME|TIMESTAMP)__(?!\w)"),
+    "hangs on where it is built": re.compile(
+        r"\b__(?:BASE_FILE|FILE_NAME|builtin_FILE)(?:__)?(?!\w)|\bsource_location\b|"
+        r"(?<![(,\s])[^\S\n]*__FILE__|__FILE__(?!\s*[,)])|\b(?:sizeof|strn?len)\s*\(\s*__FILE__"
+    ),
     "asks the time": re.compile(r"\b__(?:builtin_ia32_)?rdtscp?\b"),
     "takes an address for a number": re.compile(r"\bu?intptr_t\b"),
     "a condition inside a kernel's text is decided by the compiler of the device": re.compile(
