@@ -92,7 +92,7 @@ def test_a_table_of_runs_with_units_and_decimal_commas_is_asked_as_it_is(tmp_pat
     table = tmp_path / "runs.csv"
     header = "Application;Frequency [MHz];Elapsed time [s];Avg. power [W]"
     table.write_text("\n".join([header, *rows]).replace(".", ",").replace("Avg,", "Avg.") + "\n")
-    assert run(["front", str(table), "--where", "app=a"]) == 1
+    assert run(["front", str(table), "--where", "app=a", "--knob", "nodes=1,2"]) == 1
     assert (
         "turned here: --knob frequency_hz=900000000,1300000000,1700000000"
         in capsys.readouterr().err

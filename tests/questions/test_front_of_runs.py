@@ -30,6 +30,30 @@ def test_other_applications_tell_where_they_were_run() -> None:
     assert np.isfinite(answer.front.mean("runtime_s")).all()
 
 
+def test_where_nobody_names_a_knob_what_the_machine_turned_is_asked() -> None:
+    """A table of caps was refused for want of nodes; of constant nodes, 1 to 256 were asked."""
+    answer = rh.front(rh.table(ROWS))
+    assert answer.choice.setting.keys() == {"cap_w"}
+    assert answer.front.mean("runtime_s").tolist() == ROWS["runtime_s"]
+    assert any("turned, as no knob was named: --knob cap_w=100,140,180" in n for n in answer.notes)
+
+
+def test_what_may_be_another_amount_of_work_is_never_turned_unasked() -> None:
+    """The smallest problem would be the fastest setting."""
+    sized = {**{k: v for k, v in ROWS.items() if k != "nodes"}, "cells": [1e6, 2e6, 4e6]}
+    known = [rh.Column("cells", "", rh.Moment.SUBMIT, "")]
+    with pytest.raises(DataError, match="turned here: --knob cap_w=100,140,180"):
+        rh.front(rh.table({k: [*v, *v] for k, v in sized.items()}, known))
+
+
+def test_a_knob_is_found_by_its_words(tmp_path) -> None:
+    """Capitals, spaces and hyphens do not make another column, and its unit stays the file's."""
+    path = tmp_path / "runs.csv"
+    path.write_text("Clock-Speed,Elapsed Time (s),Power (W)\n900 MHz,20,90\n1300 MHz,15,120\n")
+    answer = rh.front(path, knobs="clock_speed=900,1300")
+    assert answer.front.mean("runtime_s").tolist() == [20.0, 15.0]
+
+
 def two_knobs(at):
     """A law of nodes and ranks per node, with energy and no power."""
     nodes, ranks = np.array(at).T

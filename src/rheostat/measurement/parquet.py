@@ -116,6 +116,18 @@ def gather(path: str | Path, lazy: pl.LazyFrame) -> pl.DataFrame:
     return frame
 
 
+def flat(path: Path) -> tuple[pl.DataFrame, list[Note]]:
+    """The columns of plain values as they stand, spans in seconds, the row in `ROW`; and notes."""
+    lazy, types = scan(path)
+    nested = [c for c, t in types.items() if t.is_nested()]
+    notes = [Note(f"not read (lists and structures): {', '.join(nested)}")] if nested else []
+    frame = gather(path, lazy.drop(nested).with_row_index(ROW))
+    spans = [c for c, t in types.items() if t == pl.Duration]
+    if not frame.height:
+        raise DataError(str(path), ["has columns but no rows"])
+    return frame.with_columns(pl.col(spans).dt.total_microseconds() / 1e6), notes
+
+
 def check_text(path: str | Path, frame: pl.DataFrame) -> None:
     """A `DataError` where texts, which polars holds once each, come to more than one could."""
     texts = [n for n, t in frame.schema.items() if t == pl.String]

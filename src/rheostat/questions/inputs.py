@@ -21,7 +21,7 @@ from rheostat.decision.trials.trial_size import with_trial as joined
 from rheostat.errors import DataError
 from rheostat.measurement.read import guess_format, read
 from rheostat.measurement.runs.header_units import split_unit
-from rheostat.measurement.runs.mapping import present
+from rheostat.measurement.runs.mapping import headings_meant, present
 from rheostat.measurement.runs.reader import table_frame
 from rheostat.measurement.tables import read_table
 from rheostat.prediction.features.unused_columns import unused_columns
@@ -208,7 +208,7 @@ def condition(jobs: JobTable, text: str) -> tuple[str, str]:
     name, _, wanted = text.partition("=")
     if name not in jobs.columns:
         theirs = [c for c in jobs.columns if jobs.schema[c].meaning == f"from {name}"]
-        name = theirs[0] if theirs else name
+        name, *_ = [*theirs, *headings_meant([name], jobs.columns), name]
     jobs.require(name)
     return name, wanted
 

@@ -124,6 +124,22 @@ def spelled(named: Mapping[str, Any], headings: Collection[str]) -> dict[str, An
     return {ours: _spelled(theirs, headings) for ours, theirs in named.items()}
 
 
+def headings_meant(names: Sequence[str], headings: Collection[str]) -> dict[str, str]:
+    """Headings that differ from a name in capitals, spaces and hyphens alone, with that name.
+
+    >>> headings_meant(["power_limit", "mode"], ["Power Limit", "mode", "Mode"])
+    {'Power Limit': 'power_limit'}
+    """
+    wanted = {_letters(n): n for n in names if n not in headings}
+    meant = [h for h in headings if _letters(h) in wanted]
+    single = {_letters(h): h for h in meant} if len(set(map(_letters, meant))) == len(meant) else {}
+    return {h: wanted[letters] for letters, h in single.items()}
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[\s_-]+", "_", name.strip()).casefold()
+
+
 def present(named: Mapping[str, Any], headings: Collection[str]) -> dict[str, Any]:
     """Those that a table with these headings can have.
 

@@ -22,7 +22,7 @@ from rheostat.errors import DataError
 from rheostat.measurement.checks import AMOUNTS, ROW, as_jobs, note_rows
 from rheostat.measurement.counters.rates import COUNTERS
 from rheostat.measurement.dates import since_1970
-from rheostat.measurement.parquet import MAGIC, gather, scan
+from rheostat.measurement.parquet import MAGIC, flat
 from rheostat.measurement.runs.cell_units import PLAIN_NUMBERS, in_base_units, seconds_of_cell
 from rheostat.measurement.runs.delimited import head, knobs_as_numbers, read_delimited
 from rheostat.measurement.runs.derived import (
@@ -53,7 +53,13 @@ from rheostat.measurement.runs.header_units import split_unit
 from rheostat.measurement.runs.job_rows import one_row_a_job
 from rheostat.measurement.runs.local_clock import INSTANTS, instants, read_dates
 from rheostat.measurement.runs.long_tables import rows_of_runs
-from rheostat.measurement.runs.mapping import ColumnSource, Mapped, load_mapping, spelled
+from rheostat.measurement.runs.mapping import (
+    ColumnSource,
+    Mapped,
+    headings_meant,
+    load_mapping,
+    spelled,
+)
 from rheostat.measurement.runs.named_otherwise import not_as_named
 from rheostat.measurement.runs.published_tables import PRESETS, TRAINING
 from rheostat.measurement.runs.records import read_records
@@ -194,18 +200,12 @@ def table_frame(
         reader = read_records if head(path, 64).lstrip()[:1] in (b"{", b"[") else read_delimited
         frame, notes = reader(path, encoding)
         frame, across = rows_of_runs(frame)
+        frame = frame.rename(headings_meant(keep, frame.columns))
         frame, read_in = in_base_units(frame, keep)
         frame, repeated = repeats_below(frame)
         return knobs_as_numbers(frame, keep), [*notes, *across, *read_in, *repeated]
-    lazy, types = scan(path)
-    nested = [c for c, t in types.items() if t.is_nested()]
-    notes = [Note(f"not read (lists and structures): {', '.join(nested)}")] if nested else []
-    frame = gather(path, lazy.drop(nested).with_row_index(ROW))
-    spans = [c for c, t in types.items() if t == pl.Duration]
-    frame = frame.with_columns(pl.col(spans).dt.total_microseconds() / 1e6)
-    if not frame.height:
-        raise DataError(str(path), ["has columns but no rows"])
-    return frame, notes
+    frame, notes = flat(path)
+    return frame.rename(headings_meant(keep, frame.columns)), notes
 
 
 def _with_preset(chosen: Mapped, columns: Sequence[str]) -> tuple[Mapped, list[Note]]:

@@ -31,7 +31,7 @@ from rheostat.questions.advice.log_advice import LogAdvice, advice_method, can_a
 from rheostat.questions.listener import question
 from rheostat.questions.logs.log_answer import LogAnswer
 from rheostat.questions.parse import Knobs, Names, parse_objectives, parse_rules, parse_space
-from rheostat.questions.settings.knob_columns import turnable
+from rheostat.questions.settings.knob_columns import space_of
 from rheostat.questions.settings.unlike_runs import of_one_kind, tell_unlike
 from rheostat.recipes.nodecount import earlier, own_runs
 from rheostat.tradeoff import all_settings
@@ -163,7 +163,8 @@ def front(
     where : sequence of str
         Instead of ``job``: ``column=value``, first match; these make runs alike.
     knobs : Space, Knob, several Knobs, or texts as ``nodes=1..64``
-        What may be turned; 1 to 256 nodes by default.
+        What may be turned; by default 1 to 256 nodes, and in a table of runs without nodes the
+        machine's knobs that were turned there.
     objectives : sequence of str
         Quantities to minimise.
     rule : Rule or str
@@ -206,12 +207,13 @@ def front(
     >>> answer.choice.setting
     {'nodes': 2}
     """
-    space, wanted = parse_space(knobs), parse_objectives(objectives)
-    jobs = inputs.opened(jobs, format, columns, space.names, renamed, known, measured=model is None)
-    turnable(jobs, space)
+    wanted, named = parse_objectives(objectives), parse_space(knobs).names
+    jobs = inputs.opened(jobs, format, columns, named, renamed, known, measured=model is None)
+    fixed = [inputs.condition(jobs, text)[0] for text in where]
+    space = space_of(jobs, knobs, fixed)
     jobs = inputs.with_trial(jobs, trial, space.names)
     row = _row(jobs, job, where)
-    by = tuple(c for c in (inputs.condition(jobs, w)[0] for w in where) if c not in space.names)
+    by = tuple(column for column in fixed if column not in space.names)
     runs = own_runs(jobs, row, by or None)
     one, request = _one(jobs, row, space, runs, named=bool(job))
     settings = space.settings()

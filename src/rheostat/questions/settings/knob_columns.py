@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from shlex import quote
 
 import polars as pl
@@ -11,12 +11,41 @@ from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.space import Space
 from rheostat.core.vocabulary import VOCABULARY
 from rheostat.errors import DataError
+from rheostat.questions import listener
+from rheostat.questions.parse import Knobs, parse_space
 
 MOST_VALUES, MOST_WORDS, MOST_NAMED = 40, 12, 5
 SAME = 1e-3
 """Numbers that differ by less, relatively, are one setting measured again."""
 NO_KNOBS = {"app", "job_id", "run_id", "row", "user", "account", "partition", "qos", "group",
             "censored", "submit_s", "start_s", "end_s", "time_limit_s"}  # fmt: skip
+MACHINE = {"nodes", "cores", "cores_per_task", "tasks", "threads", "gpus", "frequency_hz", "cap_w",
+           "cpu_cap_w", "gpu_cap_w"}  # fmt: skip
+"""Knobs that leave the work as it is: a size or a batch may be another amount of it."""
+
+
+def space_of(jobs: JobTable, knobs: Knobs, fixed: Collection[str] = ()) -> Space:
+    """What is asked to be turned; where nobody says, the machine's knobs that runs turned.
+
+    Columns of which one value is ``fixed`` are none.  Where anything else varies, it is asked for.
+
+    >>> from rheostat.core.vocabulary import table
+    >>> runs = table({"cap_w": [200, 300], "runtime_s": [9.0, 7.0]})
+    >>> space_of(runs, None).names, space_of(runs, "cap_w=200..300/50").knobs[0].values
+    (('cap_w',), (200, 250, 300))
+    """
+    space = parse_space(knobs)
+    turned: dict[str, str] = {}
+    if not knobs and "submit_s" not in jobs.columns:
+        turned = {n: values for n, values in turned_columns(jobs) if n not in fixed}
+    numbers = {n for n in jobs.columns if _may_be_set(jobs, n) and jobs.frame[n].dtype.is_numeric()}
+    others = {*turned, *numbers} - {*MACHINE, *fixed}
+    if not turned or others or set(turned) == set(space.names):
+        turnable(jobs, space)
+        return space
+    own = [f"{n}={values}" for n, values in turned.items()]
+    listener.note(f"turned, as no knob was named: {' '.join(f'--knob {text}' for text in own)}")
+    return parse_space(own)
 
 
 def turnable(jobs: JobTable, space: Space) -> None:
