@@ -48,5 +48,5 @@ def test_a_name_that_holds_the_delimiter_is_joined(tmp_path, capsys):
     assert "--option rejoin=FIELD names the one that may hold it" in err
     code, out, err = told(capsys, "summary", tmp_path / "s.txt")
     assert code == 0
-    assert "a field that holds the delimiter was joined again (1 rows)" in err
+    assert "a field that holds the delimiter was joined again (row 1)" in err
     assert "2 jobs from 2026-10-01" in out

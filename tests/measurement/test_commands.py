@@ -29,7 +29,7 @@ def test_a_pipe_gets_tab_separated_columns_and_the_notes_go_to_stderr(runs, caps
     assert {r[0]: (r[1], r[2]) for r in rows[1:]} == {
         "nodes": ("", "SUBMIT"), "runtime_s": ("s", "END"), "fans_w": ("W", "END")}  # fmt: skip
     assert "runs.csv, read as runs: 2 of 3 rows (1 left out) are here, with 3 columns." in err
-    assert "note: runtime_s is negative (1 rows)" in err
+    assert "note: runtime_s is negative (row 3)" in err
 
 
 def test_json_is_one_document_with_counts_and_notes(runs, tmp_path, capsys):

@@ -115,15 +115,15 @@ def test_one_row_in_another_unit_among_many_is_named(tmp_path):
     head = "model,gpu,num_gpus,max_num_seqs,itl_ms,tokens_per_s,energy_per_token_j,power_w\n"
     rows = ["m-8B,H100,1,64,20,3000,0.2,600\n"] * 9
     odd = [
-        ("m-8B,H100,1,64,20,3000,200,600\n", r"in 1 rows: row 9 says 200 J .*factor of 1e\+03"),
-        ("m-8B,H100,1,64,20000,3000,0.2,600\n", r"more requests run than may in 1 rows: row 9"),
+        ("m-8B,H100,1,64,20,3000,200,600\n", r"in 1 rows: row 10 says 200 J .*factor of 1e\+03"),
+        ("m-8B,H100,1,64,20000,3000,0.2,600\n", r"more requests run than may in 1 rows: row 10"),
     ]
     for row, said in odd:
         with pytest.raises(DataError, match=said):
             read(written(tmp_path / "t.csv", head + "".join([*rows, row])))
     stated = head.replace("power_w", "energy_per_request_j,output_tokens")
     rows = "m-8B,H100,1,64,20,3000,0.2,40,200\nm-8B,H100,1,64,20,3000,0.2,0.04,200\n"
-    with pytest.raises(DataError, match=r"energy per request in 1 rows: row 1 says 0\.2 J x 200"):
+    with pytest.raises(DataError, match=r"energy per request in 1 rows: row 2 says 0\.2 J x 200"):
         read(written(tmp_path / "t.csv", stated + rows))
 
 

@@ -314,7 +314,7 @@ def test_energy_and_throughput_that_contradict_the_watts_are_named_by_row(tmp_pa
     head = "app,gpu_model,gpus,batch_cap,params,itl_s,energy_per_token_j,tokens_per_s,power_w\n"
     row = "m,H100,1,8,8e9,0.01,{},1000,600\n"
     path.write_text(head + row.format(0.6) + row.format(600))
-    with pytest.raises(DataError, match=r"row 1 says 600 J x 1000 /s .*factor of 1e\+03"):
+    with pytest.raises(DataError, match=r"row 2 says 600 J x 1000 /s .*factor of 1e\+03"):
         read_serving(path)
     path.write_text(head + row.format(0.6) + row.format(0.9))
     assert len(read_serving(path)) == 2

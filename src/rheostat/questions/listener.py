@@ -105,9 +105,16 @@ def listening(listener: Listener) -> Iterator[None]:
 
 def notes(noticed: Iterable[Note]) -> None:
     """What a reader or model noticed."""
-    messages = [f"{n.message} ({n.count:,} rows)" if n.count else n.message for n in noticed]
+    messages = [f"{n.message}{_where(n)}" for n in noticed]
     if messages:
         _listener.get().notes(messages)
+
+
+def _where(noted: Note) -> str:
+    """How many rows are concerned; a single one by its number, from 1."""
+    if noted.count == 1 and noted.rows:
+        return f" (row {noted.rows[0] + 1})"
+    return f" ({noted.count:,} rows)" if noted.count else ""
 
 
 def note(message: str) -> None:

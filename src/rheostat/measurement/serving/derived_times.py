@@ -203,9 +203,9 @@ def _contradictions(frame: pl.DataFrame, problems: list[str]) -> None:
     if len(odd):
         row, speed, itl, batch = odd.row(0)
         problems.append(
-            f"more requests run than may in {len(odd)} rows: row {row} says {speed:g} tokens/s x "
-            f"{itl:g} s between tokens = {speed * itl:.3g} requests, of at most {batch:g}: one of "
-            "the units is another (--unit, or a scale in --map)"
+            f"more requests run than may in {len(odd)} rows: row {row + 1} says {speed:g} "
+            f"tokens/s x {itl:g} s between tokens = {speed * itl:.3g} requests, of at most "
+            f"{batch:g}: one of the units is another (--unit, or a scale in --map)"
         )
 
 

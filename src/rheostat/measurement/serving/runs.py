@@ -30,12 +30,14 @@ from rheostat.measurement.serving.paired_lengths import with_lengths, with_split
 from rheostat.measurement.serving.serving_names import in_our_names, our_names, sent_by_clients
 from rheostat.measurement.serving.stated_units import (
     POWER,
+    odd_power,
     refuse_unknown,
     with_energy_per_token,
     with_watts_of_all,
 )
 
 NEEDED = {"gpu_model", "batch_cap"}
+ODD_POWER = "energy per token times throughput is not the power, as it is in the other rows"
 SPEEDS = {"tokens_per_s", "tokens_per_s_gpu", "tokens_per_s_all", "tokens_per_s_all_gpu",
           "itl_s", "itl_s_bare", "output_tokens"}  # fmt: skip
 """Words of serving: a ``batch_size`` beside one of them is no batch of a training."""
@@ -152,11 +154,12 @@ def of_frame(
     kept, notes = rows_where(frame, good, "energy per token is no number above 0")
     batch = pl.col("batch_cap").is_not_null()
     kept, silent = rows_where(kept, batch, "no batch is stated, nor throughput and time")
+    kept, odd = rows_where(kept, pl.lit(~odd_power(kept)), ODD_POWER)
     kept, apart = rows_where(kept, ~true(kept, "disaggregated"), APART)
     kept, more = _of_this_world(kept)
     # GPUs are counted over all nodes, so that nobody later counts them by node
     kept = kept.drop(ROW, "nodes", "gpus_per_node", "disaggregated", strict=False)
-    return table(kept, COLUMNS, [*noted, *left_out, *derived, *notes, *silent, *apart, *more])
+    return table(kept, COLUMNS, [*noted, *left_out, *derived, *notes, *silent, *odd, *apart, *more])
 
 
 def _in_our_units(

@@ -27,6 +27,10 @@ AGREES = 0.2
 CONTRADICTS = 5.0
 """Factor between watts and energy times throughput from which one of them is in another unit."""
 NAME = "energy_per_token_j"
+ODD, SPREADS = 1.5, 10.0
+"""A row is odd by at least this factor, and by so many median deviations of the rows' ratios."""
+FEWEST = 5
+"""Rows that have to agree before one of them is odd."""
 
 
 def with_energy_per_token(
@@ -204,6 +208,28 @@ def _contradictions(frame: pl.DataFrame, problems: list[str]) -> None:
              problems)  # fmt: skip
 
 
+def odd_power(frame: pl.DataFrame) -> pl.Series:
+    """Whether a row's watts over throughput are far from its energy, where other rows' agree.
+
+    Which of the three is wrong cannot be known.
+
+    >>> speeds = [100.0, 200.0, 300.0, 400.0, 500.0, 600.0]
+    >>> runs = pl.DataFrame({"power_w": speeds, "tokens_per_s": speeds, NAME: [1.0] * 5 + [3.7]})
+    >>> odd_power(runs).to_list()
+    [False, False, False, False, False, True]
+    """
+    none = pl.repeat(False, len(frame), eager=True)
+    if not {NAME, "power_w", "tokens_per_s"} <= set(frame.columns):
+        return none
+    ratio = (number(NAME) * number("tokens_per_s") / number("power_w")).log()
+    logs = frame.select(pl.when(ratio.is_finite()).then(ratio)).to_series()
+    if logs.count() < FEWEST:
+        return none
+    apart = (logs - logs.median()).abs()
+    usual = float(apart.median())  # type: ignore[arg-type]
+    return (apart > max(math.log(ODD), SPREADS * usual)).fill_null(False)
+
+
 def _against(
     frame: pl.DataFrame, others: tuple[str, str], per: str, unit: str, words: str,
     problems: list[str],
@@ -219,7 +245,7 @@ def _against(
     if len(odd):
         row, energy, times, whole, factor = odd.row(0)
         problems.append(
-            f"{words} in {len(odd)} rows: row {row} says {energy:g} J x {times:g}{per} = "
+            f"{words} in {len(odd)} rows: row {row + 1} says {energy:g} J x {times:g}{per} = "
             f"{energy * times:g} {unit} and {whole:g} {unit}, a factor of {factor:.3g}: one of the "
             "units is another (--unit, or a scale in --map)"
         )
