@@ -103,7 +103,7 @@ def test_the_batch_of_each_gpu_is_summed_and_runs_without_memory_measure_nothing
     )
     assert jobs.frame["batch_size"].to_list() == [256, 396]
     assert jobs.frame["runtime_s"].to_list() == [0.08, None]
-    assert "'OOM' in step_ms is no time" in messages(jobs)
+    assert "step_ms: not a number, null: OOM" in messages(jobs)
 
 
 def test_rows_of_nested_json_are_runs(runs_of):

@@ -118,3 +118,17 @@ def test_hours_and_minutes_are_not_minutes_and_seconds(written):
     head = "threads,Elapsed (wall clock) time (h:mm:ss or m:ss)"
     runs = rh.read(written(head, [(1, "1:00:10"), (2, "31:05.2")])).frame
     assert runs["runtime_s"].to_list() == pytest.approx([3610, 1865.2])
+
+
+def test_inputs_far_apart_that_did_not_all_run_everywhere_are_told_apart_first(written):
+    """Mean of one setting would be of a small input, of another of a large one."""
+    took = {"small": {4: 3.8, 8: 3.3, 16: 4.0, 32: 6.4},
+            "mid": {1: 37.9, 2: 20.4, 4: 11.2, 8: 6.9, 16: 4.9, 32: 4.7}}  # fmt: skip
+    rows = [(x, n, t, n * t / 100) for x, times in took.items() for n, t in times.items()]
+    file = written("input,nodes,runtime_min,energy_kWh", rows)
+    with pytest.raises(RheostatError, match=r"not every setting ran with each input.*--where"):
+        rh.front(file, knobs=["nodes=1,2,4,8,16,32"])
+    both = [r for r in rows if r[1] >= 4]
+    file = written("input,nodes,runtime_min,energy_kWh", both)
+    answer = rh.front(file, knobs=["nodes=4,8,16,32"])
+    assert any("count as repeats of one setting" in n for n in answer.notes)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import rheostat as rh
 from rheostat.errors import DataError
 from rheostat.questions.inputs import beside
 
@@ -36,3 +37,15 @@ def test_a_second_table_may_have_headings_of_its_own(tmp_path: Path) -> None:
 def test_what_would_turn_an_answer_round_is_refused_there_too(their_table: Path) -> None:
     with pytest.raises(DataError, match="--column"):
         beside(their_table, ["runtime_s:speed"], ["threads"])
+
+
+def test_a_prior_without_names_of_programs_is_of_one(tmp_path: Path) -> None:
+    rows = [f"{n},{cap},{90 / n**0.8 / cap},{cap * n**0.2}" for n in (1, 2, 4, 8) for cap in (1, 2)]
+    (prior := tmp_path / "prior.csv").write_text("\n".join(["nodes,cap_w,time_s,energy_J", *rows]))
+    (runs := tmp_path / "runs.csv").write_text("nodes,cap_w,time_s,energy_J\n1,1,200,2\n4,2,50,3\n")
+    for objectives in ("runtime_s,energy_j", "runtime_s,energy_j,power_w"):
+        answer = rh.next_settings(
+            runs, knobs=["nodes=1,2,4,8", "cap_w=1,2"], prior=prior, objectives=objectives
+        )
+        assert len(answer.settings) == 1
+        assert any("prior has no column app" in str(note) for note in answer.notes)

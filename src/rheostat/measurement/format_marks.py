@@ -12,6 +12,7 @@ import polars as pl
 from rheostat.measurement.job_logs.pm100 import NODE
 from rheostat.measurement.parquet import gather
 from rheostat.measurement.runs.delimited import DELIMITERS, headed
+from rheostat.measurement.runs.pair_lines import rows_of_pairs
 from rheostat.measurement.runs.records import first_record, is_records
 from rheostat.measurement.runs.table_shapes import columns_by_blanks, untitled, without_rulers
 from rheostat.measurement.serving.inferencex import is_inferencex
@@ -186,7 +187,7 @@ def fields(head: Head) -> set[str]:
 
 def cells(head: Head) -> set[str]:
     """Names of columns, whatever separates them."""
-    first = head.lines[0].removeprefix("\ufeff") if head.types is None and head.lines else ""
+    first = head.lines[0] if head.types is None and head.lines else ""
     known = set(head.types or first_record(head.start) or ())
     return known or {c.strip().strip('"') for c in first.split(max(",;\t|", key=first.count))}
 
@@ -194,6 +195,8 @@ def cells(head: Head) -> set[str]:
 def table_mark(head: Head) -> bool:
     """Whether there are columns."""
     if head.types is not None or records_mark(head):
+        return True
+    if rows_of_pairs(head.text_lines)[0]:
         return True
     lines, _ = untitled(headed(without_rulers(head.lines)), DELIMITERS)
     return any(c in line for line in lines[:1] for c in DELIMITERS) or bool(

@@ -6,6 +6,7 @@ is left out, and is noted.
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import zlib
 from collections.abc import Iterator
@@ -19,6 +20,8 @@ from rheostat.core.storage.files import ordinary_file
 from rheostat.errors import DataError
 from rheostat.measurement.checks import note_rows
 
+BOM = codecs.BOM_UTF8
+"""What Excel and PowerShell write before a text; it is no part of the first name."""
 LONGEST = 1_000_000
 LONGEST_B = 256 * 2**20
 """Of a line that is held at all, to be told of."""
@@ -111,6 +114,8 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
         packed = probe.read(2) == b"\x1f\x8b"
     try:
         with gzip.open(path, "rb") if packed else path.open("rb") as file:
+            if file.read(len(BOM)) != BOM:
+                file.seek(0)
             yield cast(IO[bytes], file)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(str(path), [f"the gzip file is damaged or cut off: {error}"]) from error

@@ -55,6 +55,7 @@ from rheostat.measurement.monitoring.power_samples import (
 from rheostat.measurement.parquet import BROKEN, MAGIC, scan
 from rheostat.measurement.runs import read_runs
 from rheostat.measurement.runs.delimited import head
+from rheostat.measurement.runs.listings import listing_said
 from rheostat.measurement.runs.profiles import profile_said
 from rheostat.measurement.serving.genai_perf import is_genai_perf, read_genai_perf
 from rheostat.measurement.serving.inferencex import read_inferencex
@@ -196,8 +197,11 @@ def guess_format(path: str | Path) -> str:
     said = "" if seen.types is not None or kind_in(path) else remedy(seen.start)
     if said and likely in {"", *READERS}:  # a reader of an installed package may know better
         raise FileKindError(str(path), [f"expected a table, got {describe_file(path)}: {said}"])
-    if likely in ("", "runs") and (profile := profile_said(seen.text_lines, whole=seen.whole)):
-        raise FileKindError(str(path), [profile])
+    named = likely in ("", "runs") and (
+        profile_said(seen.text_lines, whole=seen.whole) or listing_said(seen.text_lines)
+    )
+    if named:
+        raise FileKindError(str(path), [named])
     if likely:
         return likely
     raise FileKindError(str(path), [f"is {describe_file(path)}, in no known format: {WANTED}"])

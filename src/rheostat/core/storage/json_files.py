@@ -40,7 +40,7 @@ def read_documents(path: str | Path, expected: str) -> list[Any]:
     path = ordinary_file(path)
     given, decoder, at = [], json.JSONDecoder(), 0
     try:
-        text = read_bytes(path).decode().strip()
+        text = read_bytes(path).decode("utf-8-sig").strip()
         while at < len(text):
             document, end = decoder.raw_decode(text, at)
             given += document if isinstance(document, list) else [document]

@@ -52,7 +52,8 @@ def read_power_samples(
     path : path
         ``nvidia-smi --query-gpu=timestamp,index,power.draw --format=csv -l 1``, ``nvidia-smi dmon``
         (``-s p``, with ``-o DT`` for its times), ``dcgmi dmon``, or a table of a clock and watts:
-        a column for each node or series, as Grafana exports it, too.  Or a clock beside the
+        a column for each node or series, as Grafana exports it, too.  What ``ipmitool dcmi power
+        reading`` printed again and again, also of several nodes by ``pdsh``.  Or a clock beside the
         energy that a meter counts on (``total_Wh``).
     zone : str
         Of its clock, where that has none: ``Europe/Paris``; else it is taken as UTC.
@@ -79,7 +80,9 @@ def read_power_samples(
     frame = pl.DataFrame(rows, infer_schema_length=None).with_row_index(ROW)
     known = [c for c in frame.columns if frame[c].null_count() < frame.height]
     notes = (*samples.notes, *_notes(frame, samples))
-    return as_jobs(frame.select(known).drop("step_s", "covered"), COLUMNS, notes)
+    return as_jobs(
+        frame.select(known).drop("step_s", "covered", "covered_j", "bridged_j"), COLUMNS, notes
+    )
 
 
 def _named(path: str | Path, columns: Mapping[str, str]) -> list[str]:
@@ -110,7 +113,8 @@ def _device(part: pl.DataFrame, *, counts: bool) -> dict[str, object] | None:
         "power_w": power, "power_max_w": float(watts.max()),
         "utilisation_mean": _mean(t, held["busy"].to_numpy()),
         "frequency_mean_hz": _mean(t, held["hz"].to_numpy()),
-        "step_s": usual, "covered": covered,
+        "step_s": usual, "covered": covered, "covered_j": known.energy_j,
+        "bridged_j": energy(t, reading, t[0], t[-1], np.inf).energy_j,
     }  # fmt: skip
 
 
@@ -150,9 +154,13 @@ def _taken(row: Mapping[str, Any]) -> str:
 
 def _uncovered(row: Mapping[str, Any], lacking: str) -> str:
     away = (1.0 - row["covered"]) * row["runtime_s"]
-    known = "its energy is not known" if row["energy_j"] is None else "the mean stands for them"
     said = f"{row['device']}: {away:.4g} s of {row['runtime_s']:.4g} s without {lacking}"
-    return f"{said}, {known}"
+    if row["energy_j"] is not None:
+        return f"{said}, the mean stands for them"
+    rest = row["runtime_s"] - away
+    known = f"{row['covered_j']:.6g} J, {row['covered_j'] / rest:.4g} W in the other {rest:.4g} s"
+    straight = f"{row['bridged_j']:.6g} J with a straight line over the gap"
+    return f"{said}, its energy is not known: {known}; {straight}"
 
 
 def is_power_samples(start: bytes) -> bool:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 
 STAMPED = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{3},.*?[\d.]+ W(,|$)")
 """A line of nvidia-smi without headings."""
 ENTITY = re.compile(r"^(GPU|GPU-I|GPU-CI|CPU|Switch) (\d+)\b")
 """How dcgmi begins a line: one device, two words."""
+DCMI = re.compile(r"(?:(\S+):)?\s*(Instantaneous power reading|IPMI timestamp):\s*(.*?)\s*")
+"""Lines that ``ipmitool dcmi power reading`` prints of each reading, behind a host of ``pdsh``."""
+STAMPS = ("%a %b %d %H:%M:%S %Y", "%m/%d/%Y %H:%M:%S", "%m/%d/%y %H:%M:%S")
 ALL = "-"
 """What turbostat writes in the place of a core and a processor for all of them together."""
 
@@ -17,6 +21,8 @@ ALL = "-"
 def cells_of(lines: Sequence[str]) -> dict[str, list[str]]:
     """Columns of cells by their heading; rows of another length are cut lines and left out."""
     text = [x.strip() for x in lines if x.strip()]
+    if is_dcmi(text):
+        return _dcmi(text)
     if is_monitor(text[0]):
         comma = "," in text[0]
         heads = _split(text[0].lstrip("# "), "," if comma else None)
@@ -36,6 +42,41 @@ def cells_of(lines: Sequence[str]) -> dict[str, list[str]]:
 def is_monitor(line: str) -> bool:
     """Whether a line is the headings of ``nvidia-smi dmon`` or ``dcgmi dmon``."""
     return line.lstrip().startswith("#") and bool(re.search(r"\b(pwr|POWER)\b", line))
+
+
+def is_dcmi(lines: Sequence[str]) -> bool:
+    """Whether lines begin with a reading of ``ipmitool dcmi power reading``."""
+    return any("Instantaneous power reading" in x for x in lines[:2])
+
+
+def _dcmi(lines: Sequence[str]) -> dict[str, list[str]]:
+    """Readings of nodes and their moments, by the last line that each reading has.
+
+    >>> at = "IPMI timestamp: Fri May  1 12:00:00 2026"
+    >>> _dcmi(["Instantaneous power reading:   220 Watts", at])
+    {'timestamp': ['2026-05-01 12:00:00'], 'power [W]': ['220']}
+    """
+    cells: dict[str, list[str]] = {"node": [], "timestamp": [], "power [W]": []}
+    watts = dict[str, str]()
+    for match in filter(None, map(DCMI.fullmatch, lines)):
+        node, name, value = match[1] or "", match[2], match[3]
+        if name.startswith("Inst"):
+            watts[node] = value.split()[0]
+        elif node in watts:
+            said = (node, _stamp(value), watts.pop(node))
+            for head, cell in zip(cells, said, strict=True):
+                cells[head].append(cell)
+    return cells if any(cells["node"]) else {h: v for h, v in cells.items() if h != "node"}
+
+
+def _stamp(text: str) -> str:
+    """A moment as it is written elsewhere; as it stands where it is of no known form."""
+    for form in STAMPS:
+        try:
+            return str(datetime.strptime(re.sub(r"\s+(UTC|GMT|Z).*$", "", text), form))
+        except ValueError:
+            continue
+    return text
 
 
 def delimiter_of(line: str) -> str:

@@ -19,6 +19,7 @@ from rheostat.measurement.monitoring.sample_cells import (
     STAMPED,
     cells_of,
     delimiter_of,
+    is_dcmi,
     is_monitor,
 )
 from rheostat.measurement.monitoring.series_names import GPUS, HOSTS, SERIES, series_names
@@ -76,7 +77,10 @@ def samples_in(path: str | Path, zone: str = "", named: Sequence[str] = ()) -> P
     clock, drawn, notes = _clock(cells), list(named) or _drawn(cells), list[Note]()
     if lost := [c for c in named if c not in cells]:
         raise DataError(str(path), [f"mapped column {c} is missing" for c in lost])
-    counters = [] if drawn else _counters(cells)
+    counters = _counters(cells)
+    if drawn and counters:
+        notes.append(Note(f"{', '.join(counters)} counts on: not used beside {', '.join(drawn)}"))
+    counters = [] if drawn else counters
     drawn = drawn or counters
     if not drawn and (drawn := _numeric(cells, clock)):
         notes += _as_watts(path, cells, drawn)
@@ -153,13 +157,13 @@ def looks_sampled(lines: Sequence[str]) -> bool:
     True
     """
     text = [x for x in lines if x.strip()]
-    if not text or is_monitor(text[0]) or STAMPED.match(text[0]):
+    if not text or is_monitor(text[0]) or is_dcmi(text) or STAMPED.match(text[0]):
         return bool(text)
     heads = [h.strip().strip('"').lower() for h in text[0].split(delimiter_of(text[0]))]
     if "timestamp" in heads and any(h.startswith("power.draw") for h in heads):
         return True
     cells = _begun(text)
-    counters = [] if _drawn(cells) or not _timed(cells) else _counters(cells)
+    counters = _counters(cells) if _timed(cells) else []
     others = {c: v for c, v in cells.items() if c not in counters}
     return bool(_drawn(cells) or counters) and not _runs(others) and _regular(cells)
 

@@ -32,8 +32,14 @@ DAYS = re.compile(r"^\s*(\d+) days?,? (?=\d+:\d)")
 """``0 days 00:04:25`` of pandas, ``1 day, 2:03:04`` of Python."""
 HOURS = re.compile(r"[ _]*[(\[]\s*h{1,2}:m{1,2}\s*[)\]]$", re.IGNORECASE)
 ENERGY = re.compile(r"energy|consum|joule", re.IGNORECASE)
-SPREAD = r"^\s*([-+]?\d[\d.,]*(?:[eE][-+]?\d+)?)\s*(?:±|\+/?-)\s*\d[\d.,]*(?:[eE][-+]?\d+)?(.*)$"
-"""A mean and what it varies by: ``41.2 ± 0.4 s``."""
+_N = r"\d[\d.,]*(?:[eE][-+]?\d+)?"
+SPREAD = (
+    rf"^\s*\(?([-+]?{_N})\s*([A-Za-zµ]*)\s*(?:(?:±|\+/?-|\+-)\s*{_N}\s*%?\)?|\({_N}\s*%?\))"
+    r"\s*([A-Za-zµ]*)\s*$"
+)
+"""A mean and what it varies by: ``41.2 ± 0.4 s``, ``41.2 s ± 1 %``, ``41.2 (0.4)``, ``41.2(4)``."""
+PLAIN = rf"^\s*[-+]?{_N}\s*[A-Za-zµ]*\s*$"
+BRACKETS = r"\d\s*[A-Za-zµ]*\s*\("
 PLAIN_NUMBERS = "write decimals with a point, thousands without a separator: 9.852 or 9852"
 THOUSANDS = "cells as sacct writes ConsumedEnergy, 2.70K for 2,700: read in J"
 
@@ -87,20 +93,29 @@ def _hours_and_minutes(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _means(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
-    """Columns of means and their spreads as the means.
+    """Columns of means and their spreads as the means; a spread in brackets only of an amount.
 
     >>> _means(pl.DataFrame({"time [s]": ["41.2 ± 0.4", "39.8 +- 0.2"]}))[0].to_series().to_list()
     [41.2, 39.8]
+    >>> _means(pl.DataFrame({"time [s]": ["1,041.2(4)", "39.8 ± 1 %"]}))[0].to_series().to_list()
+    [1041.2, 39.8]
     """
     notes = []
     for name in [c for c in frame.columns if frame[c].dtype == pl.String]:
         cells = frame[name].drop_nulls()
-        if cells.len() and cells.str.contains(SPREAD).all():
-            means = pl.col(name).str.replace(SPREAD, "$1$2").str.strip_chars()
-            frame = frame.with_columns(means)
-            numbers = frame[name].cast(pl.Float64, strict=False)
-            frame = frame.with_columns(numbers) if numbers.count() == cells.len() else frame
-            notes.append(Note(f"{name}: means with their spreads; the spreads are not read"))
+        some = cells.str.contains(SPREAD)
+        named = AMOUNT.search(name) or split_unit(name)[2]
+        if not some.any() or not (some | cells.str.contains(PLAIN)).all():
+            continue
+        if not named and cells.str.contains(BRACKETS).any():
+            continue
+        means = pl.col(name).str.replace(SPREAD, "$1 $2$3").str.strip_chars()
+        if cells.str.contains(r",\d{3}\.").any():  # elsewhere it may be a decimal comma
+            means = means.str.replace_all(r",(\d{3}\b)", "$1")
+        frame = frame.with_columns(means)
+        numbers = frame[name].cast(pl.Float64, strict=False)
+        frame = frame.with_columns(numbers) if numbers.count() == cells.len() else frame
+        notes.append(Note(f"{name}: means with their spreads; the spreads are not read"))
     return frame, notes
 
 

@@ -25,10 +25,13 @@ from rheostat.core.storage.bounded_read import check_columns
 from rheostat.core.texts.formulas import unmarked
 from rheostat.errors import DataError
 from rheostat.measurement.checks import ROW, note_rows
-from rheostat.measurement.lines import LONGEST, raw_lines
+from rheostat.measurement.lines import BOM, LONGEST, raw_lines
+from rheostat.measurement.runs.ends import with_state
 from rheostat.measurement.runs.languages import SUMMARY
+from rheostat.measurement.runs.pair_lines import rows_of_pairs
 from rheostat.measurement.runs.table_shapes import (
     columns_by_blanks,
+    heads,
     is_number,
     levels_joined,
     uncommented,
@@ -37,6 +40,7 @@ from rheostat.measurement.runs.table_shapes import (
     untitled,
     without_rulers,
 )
+from rheostat.measurement.runs.words_among_numbers import parted
 
 COMMA_NUMBER = re.compile(r"[-+]?\d+(,\d+)?(e[-+]?\d+)?", re.IGNORECASE)
 THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+")
@@ -57,15 +61,11 @@ NO = "none"
 
 def read_delimited(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFrame, list[Note]]:
     """(frame with the row number in `ROW`, notes); header-only and undecodable files are errors."""
-    text, titles = untitled(headed(without_rulers(_decode(Path(path), encoding))), DELIMITERS)
-    if not text:
-        raise DataError(str(path), ["has no text in it"])
-    delimiter = _delimiter(text[0])
-    rows, broken = ([] if delimiter in text[0] else columns_by_blanks(text)), list[int]()
+    lines = without_rulers(_decode(Path(path), encoding))
+    (rows, lost), titles, broken = rows_of_pairs(lines), list[str](), list[int]()
+    delimiter = ";" if rows else ""  # no comma stands between pairs
     if not rows:
-        rows, broken = _rows(path, text, delimiter)
-    rows = unframed(rows) if delimiter == "|" else rows
-    rows = levels_joined(rows)
+        rows, delimiter, titles, broken = _table(path, lines)
     again = sum(r == rows[0] for r in rows[1:])
     header, body = [h.strip() for h in rows[0]], [r for r in rows[1:] if r != rows[0]]
     check_columns(path, len(header))
@@ -88,6 +88,7 @@ def read_delimited(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFr
         )
     notes = [Note(f"above the headings, not read: {'; '.join(titles)}")] if titles else []
     notes += [Note(f"headings stand again in {again} lines: files put together")] if again else []
+    notes += [Note(f"lines without names and values left out: {lost}")] if lost else []
     notes += [Note(f"units stand in the second line: {', '.join(names)}")] if with_units else []
     notes += [note_rows(f"row has not {len(names)} cells", odd, dropped=True)] if odd else []
     if sums:
@@ -102,6 +103,19 @@ def read_delimited(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFr
         notes += _unclear(cells)
     frame, said = typed_frame(cells, good)
     return frame, [*notes, *said]
+
+
+def _table(path: str | Path, lines: list[str]) -> tuple[list[list[str]], str, list[str], list[int]]:
+    """Rows below one line of headings, what stands between cells, titles, and broken rows."""
+    text, titles = untitled(headed(lines), DELIMITERS)
+    if not text:
+        raise DataError(str(path), ["has no text in it"])
+    delimiter = _delimiter(text[0])
+    rows, broken = ([] if delimiter in text[0] else columns_by_blanks(text)), list[int]()
+    if not rows:
+        rows, broken = _rows(path, text, delimiter)
+    rows = unframed(rows) if delimiter == "|" else rows
+    return levels_joined(rows), delimiter, titles, broken
 
 
 def _sums(rows: Sequence[Sequence[str]]) -> list[int]:
@@ -162,12 +176,13 @@ def typed_frame(
     >>> frame.rows(), notes
     ([(0, 1, 'lbm'), (2, 2, None)], [])
     """
-    made, notes = {ROW: pl.Series(rows)}, []
+    made = {ROW: pl.Series(rows)}
+    cells, ends, notes = parted(cells, rows)
     for name, column in cells.items():
         made[name], bad = _typed(column) if not LABEL.fullmatch(name) else (_words(column), [])
         if bad:
             notes.append(note_rows(f"{name}: not a number, null", [rows[i] for i in bad]))
-    return pl.DataFrame(made), notes
+    return with_state(pl.DataFrame(made), ends), notes
 
 
 def _decode(path: Path, encoding: str) -> list[str]:
@@ -185,8 +200,6 @@ def _decode(path: Path, encoding: str) -> list[str]:
     if problems:
         more = [f"and {len(problems) - 5} more lines"] if len(problems) > 5 else []
         raise DataError(str(path), [*problems[:5], *more, *([remedy] if remedy else [])])
-    if lines:
-        lines[0] = lines[0].removeprefix(codecs.BOM_UTF8.decode("utf-8"))
     if not "".join(lines).strip():
         raise DataError(str(path), ["has no text in it"])
     return lines
@@ -216,7 +229,7 @@ def headed(lines: list[str]) -> list[str]:
     'nodes,wall_s'
     """
     bare = uncommented(lines)
-    if bare == lines or len(bare) < 3:
+    if bare == lines or len(bare) < 3 or heads(bare[0], bare[1:]):
         return bare
     named, first, second = (_cells(line) for line in bare[:3])
     return bare[1:] if named != first and first == second else bare
@@ -358,6 +371,6 @@ def head(path: str | Path, size: int = 65536) -> bytes:
     opener = gzip.open if is_gzip(path) else open
     with opener(path, "rb") as file:
         try:
-            return bytes(file.read(size))
+            return bytes(file.read(size)).removeprefix(BOM)
         except (OSError, EOFError, zlib.error):
             return b""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 import polars as pl
 
@@ -102,23 +103,17 @@ def with_ends(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
     ] if rows else []
 
 
-def words_for_amounts(table: pl.DataFrame, texts: pl.DataFrame) -> pl.DataFrame:
-    """With a state where an amount stands as a word for a bad end, and nothing else says how.
+def with_state(frame: pl.DataFrame, ends: Mapping[int, str]) -> pl.DataFrame:
+    """With a state where a word stood for a number, and nothing else says how the run ended.
 
-    ``texts`` are the cells that amounts were read from, in the same order.
-
-    >>> runs = pl.DataFrame({"runtime_s": [9.0, None, None]})
-    >>> read = pl.DataFrame({"time": ["9", "Out of memory", ""]})
-    >>> words_for_amounts(runs, read)["state"].to_list()
+    >>> runs = pl.DataFrame({"time": [9.0, None, None]})
+    >>> with_state(runs, {1: "OUT_OF_MEMORY"})["state"].to_list()
     [None, 'OUT_OF_MEMORY', None]
     """
-    words = [c for c in texts.columns if texts.schema[c] == pl.String]
-    if not words or {"state", "exit_code", "censored"} & set(table.columns):
-        return table
-    said = [_plain(c).str.replace_all(r"[\s-]+", "_") for c in words]
-    ends = [pl.when(w.is_in([e for e in UNFINISHED if not e.isdecimal()])).then(w) for w in said]
-    state = texts.select(state=pl.coalesce(ends))["state"]
-    return table.with_columns(state) if state.count() else table
+    said = {"state", "exit_code", "censored"} & set(map(guess_name, frame.columns))
+    if not ends or said or state_by_words(frame):
+        return frame
+    return frame.with_columns(state=pl.Series([ends.get(i) for i in range(frame.height)]))
 
 
 def _in_words(ends: pl.Series) -> bool:

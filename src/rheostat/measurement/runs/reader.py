@@ -33,7 +33,7 @@ from rheostat.measurement.runs.derived import (
     runtime_between,
     runtime_by_clock,
 )
-from rheostat.measurement.runs.ends import state_by_words, with_ends, words_for_amounts
+from rheostat.measurement.runs.ends import state_by_words, with_ends
 from rheostat.measurement.runs.energy_balance import energy_balance
 from rheostat.measurement.runs.guess import (
     NAMED,
@@ -153,8 +153,6 @@ def read_runs(
     table = _as_numbers(path, table)
     words += _not_understood(path, frame, {**taken, **rest}, table)
     words += without_idle([*described, *guessed])
-    amounts = [e.meta.root_names()[0] for q, e in {**taken, **rest}.items() if q in QUANTITIES]
-    table = words_for_amounts(table, frame.select(list(dict.fromkeys(amounts))))
     table, back = instants(table, frame, {**taken, **rest}, zone)
     table, derived = runtime_between(table)
     table, timed = runtime_by_clock(table) if "runtime_s" not in chosen.columns else (table, [])

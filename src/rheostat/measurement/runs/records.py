@@ -1,4 +1,4 @@
-"""A table of runs as JSON: a list of objects, or one object a line (as pandas writes both).
+"""A table of runs as JSON: a list of objects, one object a line, or a document around rows.
 
 Objects inside a row, as ``{"config": {...}, "result": {...}}``, are columns too; lists are not read
 and noted; rows that are no object are left out.  NaN and Infinity, as Python writes them, are no
@@ -23,6 +23,7 @@ from rheostat.errors import DataError
 from rheostat.measurement.checks import note_rows
 from rheostat.measurement.lines import whole
 from rheostat.measurement.runs.delimited import typed_frame
+from rheostat.measurement.runs.nested_rows import LOG, rows_within
 
 MOST_CELLS = 50_000_000
 """Of a table, empty ones too: rows whose names differ have few of their own and many empty ones."""
@@ -40,9 +41,39 @@ def first_record(start: bytes) -> dict[str, Any] | None:
     try:
         record, end = json.JSONDecoder().raw_decode(text)
     except (ValueError, RecursionError):
+        return _first_within(text)
+    if start.lstrip()[:1] == b"[" or text[end:].strip():
+        return record if isinstance(record, dict) and _one_line(start, text[:end]) else None
+    try:
+        within = rows_within(record)
+    except DataError:  # several tables: the reader says so
+        return _first_within(text)
+    plain = isinstance(record, dict) and _one_line(start, text)
+    return within[0] if within else record if plain else None
+
+
+def _one_line(start: bytes, text: str) -> bool:
+    return start.lstrip()[:1] == b"[" or "\n" not in text.strip()
+
+
+FIRST_ROW = re.compile(r'"([^"]+)"\s*:\s*\[\s*(?=\{)')
+"""Where a list of objects begins in a document, and under which key."""
+FIRST_COLUMN = re.compile(r'\{\s*"([^"]+)"\s*:\s*\[\s*[-\d"tfn]')
+"""A document that begins with a column."""
+
+
+def _first_within(text: str) -> dict[str, Any] | None:
+    """The first row of a document that is cut behind it; of a scheduler's log none."""
+    if column := FIRST_COLUMN.match(text):
+        return {column[1]: 0}
+    found = FIRST_ROW.search(text) if text[:1] == "{" else None
+    if found is None or found[1] == LOG:
         return None
-    one_line = start.lstrip()[:1] == b"[" or "\n" not in text[:end].strip()
-    return record if isinstance(record, dict) and one_line else None
+    try:
+        row, _ = json.JSONDecoder().raw_decode(text, found.end())
+    except (ValueError, RecursionError):
+        return None
+    return row if isinstance(row, dict) else None
 
 
 def is_records(start: bytes) -> bool:
@@ -60,10 +91,7 @@ def read_records(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFram
     """(frame with the row number, notes), as `read_delimited` gives them of a CSV file."""
     path, unknown = Path(path), list[str]()
     try:
-        text = whole(path).decode(encoding).strip()
-        one = text[:1] == "["
-        rows = (parse_json(text, constant=unknown.append) if one  # which returns None
-                else [_line(x, unknown) for x in text.splitlines() if x])  # fmt: skip
+        rows = _rows_in(whole(path).decode(encoding).strip(), unknown)
     except ValueError as error:
         raise DataError(str(path), [f"expected a list of objects as JSON: {error}"]) from error
     odd = [i for i, row in enumerate(rows) if not isinstance(row, dict)]
@@ -90,6 +118,20 @@ def read_records(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFram
     if nested:
         notes.append(Note(f"not read (lists): {', '.join(nested)}"))
     return frame, notes
+
+
+def _rows_in(text: str, unknown: list[str]) -> list[Any]:
+    """Rows of a list, of a document around them, or of lines; words that are no number apart."""
+    if text[:1] == "[":
+        rows: list[Any] = parse_json(text, constant=unknown.append)  # which returns None
+        return rows
+    said = list[str]()
+    try:
+        document = parse_json(text, constant=said.append)
+    except ValueError:
+        return [_line(x, unknown) for x in text.splitlines() if x]
+    unknown += said
+    return rows_within(document) or [document]
 
 
 def _flat(row: dict[str, Any]) -> dict[str, Any]:

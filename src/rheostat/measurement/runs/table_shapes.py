@@ -11,6 +11,7 @@ from rheostat.core.jobs import Note
 from rheostat.measurement.checks import ROW
 from rheostat.measurement.runs.guess import guess_name
 from rheostat.measurement.runs.header_units import split_unit
+from rheostat.measurement.runs.words_among_numbers import no_number
 
 RULER = re.compile(r"[\s|+:=-]*[-=]{2}[\s|+:=-]*")
 """A line that only rules: of a drawn frame, or below the headings of Markdown."""
@@ -89,16 +90,39 @@ def untitled(lines: Sequence[str], delimiters: str) -> tuple[list[str], list[str
 
 
 def uncommented(lines: Sequence[str]) -> list[str]:
-    """Lines behind the leading ones that begin with ``#``, of which the last names the columns.
+    """Lines behind the leading ones that begin with ``#``, of which one names the columns.
+
+    That is the last one, but where another has as many cells as the rows and the last has not.
 
     >>> uncommented(["# by bench.sh", "# nodes,time", "1,79.3"]), uncommented(["#GPUs,s", "1,2"])
     (['nodes,time', '1,79.3'], ['#GPUs,s', '1,2'])
+    >>> uncommented(["# OSU Test v7", "# Size      Latency (us)", "# Datatype: CHAR.", "1   1.31"])
+    ['Size      Latency (us)', '1   1.31']
     """
+    lines = list(lines[next((i for i, x in enumerate(lines) if x.strip()), 0) :])
     first = next((i for i, x in enumerate(lines) if not x.lstrip().startswith("#")), 0)
-    named = lines[first - 1].lstrip() if first else ""
-    if not first or (first == 1 and re.match(r"#\w", named)):
-        return list(lines)
-    return [named.lstrip("#").strip(), *lines[first:]]
+    while first and first < len(lines) and not lines[first].strip():
+        lines = [*lines[:first], *lines[first + 1 :]]
+    above = [x.lstrip().lstrip("#").strip() for x in lines[:first]]
+    if not first or (first == 1 and re.match(r"#\w", lines[0].lstrip())):
+        return lines
+    rows = lines[first : first + LOOKED_AT]
+    fit = next((x for x in reversed(above) if heads(x, rows)), above[-1])
+    return [fit, *lines[first:]]
+
+
+def heads(line: str, rows: Sequence[str]) -> bool:
+    """Whether a line has as many cells as each row below it has, and none of its own is a number.
+
+    >>> heads("Size  Avg Latency(us)", ["1   1.31", "2   1.30"]), heads("by me", ["1,2", "2,1"])
+    (True, False)
+    """
+    for apart in (r"\s*[,;|\t]\s*", r"\s{2,}", r"\s+"):
+        cells = [c for c in re.split(apart, line.strip()) if c]
+        wide = re.split(apart, rows[0].strip()) if rows else []
+        if len(cells) == len(wide) > 1:
+            return not any(map(is_number, cells)) and ":" not in line
+    return False
 
 
 def without_rulers(lines: Sequence[str]) -> list[str]:
@@ -141,24 +165,59 @@ def units_row(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def levels_joined(rows: Sequence[list[str]]) -> list[list[str]]:
-    """Rows of a table that pandas wrote after ``groupby(...).agg(...)``, with one line of headings.
+    """Rows of a table with one line of headings, where two or three stand above its numbers.
 
-    Above its rows stand the quantities, what was made of each (mean, std, ...), and often a line
-    that only names the first columns.
+    The upper one names groups (``Time,,Energy,`` over ``mean,std,CPU,GPU``), or pandas wrote it
+    after ``groupby(...).agg(...)``, often with a line that only names the first columns.
 
     >>> levels_joined([["", "time", "time"], ["", "mean", "std"], ["n", "", ""], ["1", "9", ".2"]])
     [['n', 'time mean', 'time std'], ['1', '9', '.2']]
+    >>> levels_joined([["", "Energy", ""], ["n", "CPU", "GPU"], ["1", "9", "2"], ["2", "8", "3"]])
+    [['n', 'Energy CPU', 'Energy GPU'], ['1', '9', '2'], ['2', '8', '3']]
     """
     if len(rows) < 3 or len({len(r) for r in rows[:3]}) > 1:
         return list(rows)
-    made = [c.strip().lower() for c in rows[1]]
-    if made[0] or not any(made) or not all(c in AGGREGATES for c in made if c):
+    upper, lower = ([c.strip() for c in r] for r in rows[:2])
+    whole = [next((u for u in upper[i::-1] if u), "") for i in range(len(upper))]
+    if not _two_levels(upper, list(zip(whole, lower, strict=True)), rows[2:]):
         return list(rows)
-    names = [" ".join(filter(None, map(str.strip, pair))) for pair in zip(*rows[:2], strict=True)]
-    below = rows[2]
-    if not any(c and m for c, m in zip(below, made, strict=True)):
+    names = _joined(upper, whole, lower)
+    made, below = [c.lower() for c in lower], rows[2]
+    by_pandas = not made[0] and all(c in AGGREGATES for c in made if c)
+    if by_pandas and not any(c and m for c, m in zip(below, made, strict=True)):
         return [[n or b.strip() for n, b in zip(names, below, strict=True)], *rows[3:]]
     return [names, *rows[2:]]
+
+
+def _two_levels(
+    upper: Sequence[str], pairs: Sequence[tuple[str, str]], body: Sequence[Sequence[str]]
+) -> bool:
+    """Whether two lines are headings: words alone, groups above, and numbers below the lower."""
+    words = [c for c in (*upper, *(w for _, w in pairs)) if c]
+    groups = not all(upper) or len(set(upper)) < len(upper)
+    if any(map(is_number, words)) or not any(upper) or not groups:
+        return False
+    over = [w for i, (_, w) in enumerate(pairs)
+            if any(is_number(r[i].strip()) for r in body if i < len(r))]  # fmt: skip
+    if any(map(no_number, over)):  # a row of what was not measured
+        return False
+    below = list(map(bool, over))
+    told = [p for p in pairs if any(p)]
+    return len(set(told)) == len(told) and sum(below) > len(below) / 2
+
+
+def _joined(upper: Sequence[str], whole: Sequence[str], lower: Sequence[str]) -> list[str]:
+    """One heading for each column: the lower alone where it is one of ours, else with its group."""
+    alone = len(set(lower)) == len(lower) and all(
+        not u or split_unit(w)[2] or (guess_name(w) and not guess_name(u))
+        for u, w in zip(whole, lower, strict=True)
+    )
+    if alone and all(lower):
+        return list(lower)
+    return [
+        " ".join(filter(None, (u if not w else g, w)))
+        for u, g, w in zip(upper, whole, lower, strict=True)
+    ]
 
 
 def repeats_below(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:

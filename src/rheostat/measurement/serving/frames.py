@@ -14,8 +14,8 @@ import polars as pl
 from rheostat.core.storage.bounded_read import MOST_COLUMNS, check_columns, checked_size
 from rheostat.core.storage.file_kinds import describe_file
 from rheostat.errors import DataError, FileKindError
+from rheostat.measurement.lines import BOM, beginning, raw_lines, whole
 from rheostat.measurement.lines import LONGEST as LONGEST_ROW
-from rheostat.measurement.lines import beginning, raw_lines, whole
 from rheostat.measurement.parquet import scan
 from rheostat.measurement.runs.delimited import is_gzip
 
@@ -54,7 +54,9 @@ def _unpacked(path: Path) -> Path | BytesIO:
     start = beginning(path, 4)
     if start[:2] in PACKED or start == ZSTANDARD:
         raise DataError(str(path), ["expected plain text or gzip, it is packed otherwise"])
-    return BytesIO(whole(path)) if is_gzip(path) else path
+    with path.open("rb") as file:
+        marked = file.read(len(BOM)) == BOM
+    return BytesIO(whole(path)) if marked or is_gzip(path) else path
 
 
 def _check_header(path: Path) -> None:

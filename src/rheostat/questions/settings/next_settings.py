@@ -170,8 +170,8 @@ def next_settings(
     asker = proposer(
         method, space, wanted, limits=steering(*rules), prior=past, budget=held + count, seed=seed
     )
-    if prior is not None:
-        tell_unused_prior(asker)
+    if prior is not None and past is not None:
+        tell_prior(asker, past)
     known = tell_runs(asker, own)
     if known < held:
         listener.note(_uncounted_words(asker, own, held))
@@ -227,8 +227,11 @@ def steering(rule: Any, limits: Sequence[Constraint]) -> tuple[Any, ...]:
     return (*limits, rule) if isinstance(rule, Limit) and rule not in limits else tuple(limits)
 
 
-def tell_unused_prior(asker: Any) -> None:
-    """Say that runs of other applications were given to a method that does not learn from them."""
+def tell_prior(asker: Any, past: JobTable) -> None:
+    """Say what becomes of runs of other applications: not used, or all of one application."""
+    if "app" not in past.columns:
+        listener.note("--prior has no column app: its runs count as those of one application "
+                      "(--column app=THEIRS tells several apart)")  # fmt: skip
     if not hasattr(asker, "past_applications"):
         name = type(asker).__name__
         listener.line(

@@ -38,7 +38,7 @@ from rheostat.questions.settings.next_settings import (
     repeat_words,
     repeats,
     steering,
-    tell_unused_prior,
+    tell_prior,
 )
 from rheostat.tradeoff import search as searching
 from rheostat.tradeoff.all_settings import RUNTIME_ENERGY
@@ -215,8 +215,8 @@ def search(
         method, knobs, wanted, limits=steering(*rules), prior=past, seed=seed,
         budget=budget + (0 if at_hand is None else distinct(at_hand, knobs)),
     )  # fmt: skip
-    if prior is not None:
-        tell_unused_prior(asker)
+    if past is not None:
+        tell_prior(asker, past)
     if at_hand is not None:
         listener.line(f"{tell_runs(asker, at_hand)} settings of {known} are measured already")
     for note in asker.notes:

@@ -12,7 +12,7 @@ from rheostat.core.jobs import JobTable, Moment, Note
 from rheostat.core.space import Space
 from rheostat.errors import QuestionError
 from rheostat.explanation.number_words import cost_name
-from rheostat.measurement.runs.levels_apart import levels_apart
+from rheostat.measurement.runs.levels_apart import LevelsApart, levels_apart
 from rheostat.measurement.serving.word_levels import of_words
 from rheostat.questions import listener
 from rheostat.questions.settings.machine_kinds import MachineKinds, apart, few, machine_kinds
@@ -23,6 +23,8 @@ from rheostat.recipes import nodecount
 QUANTITIES = ("runtime_s", "power_w", "energy_j")
 NAMED = 3
 """Odd runs that are named."""
+UNEVEN = 1.5
+"""A factor between runs of one setting from which a mean of some of them is no other's."""
 SLIGHT_DRIFT = 0.02
 """A share of the run time that no choice hangs on."""
 
@@ -122,12 +124,26 @@ def _tell_levels(runs: JobTable, columns: Sequence[str], knobs: Sequence[str]) -
     words = [c for c in columns if of_words(runs.frame[c])]
     apart = {c: far for c in words if (far := levels_apart(runs.frame, knobs, c, there))}
     for column, far in apart.items():
+        _refuse_uneven(runs, column, far, knobs)
         one, both = (quote(f"{column}={v}") for v in (far.low, f"{far.low},{far.high}"))
         listener.note(
             f"{far.words(column)}, and they count as repeats of one setting, of whose mean the "
             f"choice is: --where {one} takes one alone, --knob {both} compares them"
         )
     return bool(apart)
+
+
+def _refuse_uneven(runs: JobTable, column: str, far: LevelsApart, knobs: Sequence[str]) -> None:
+    """Refuse means of levels far apart of which some settings ran one and some another."""
+    ran = runs.frame.drop_nulls(column).group_by(knobs).agg(pl.col(column).n_unique())
+    levels = runs.frame[column].drop_nulls().unique(maintain_order=True)
+    if far.farthest < UNEVEN or (ran[column] == len(levels)).all():
+        return
+    each = ", ".join(f"--where {quote(f'{column}={v}')}" for v in levels[:NAMED])
+    raise QuestionError(
+        f"{far.words(column)}, and not every setting ran with each {column}: their means do not "
+        f"compare; name one: {each}{', ...' * (len(levels) > NAMED)}"
+    )
 
 
 def _flags(runs: JobTable) -> list[str]:

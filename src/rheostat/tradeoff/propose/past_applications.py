@@ -66,11 +66,13 @@ def past_jobs(
 ) -> list[Job]:
     """Curves of the applications in ``prior``: settings and mean log runtime and power.
 
-    Runs with a name that is not among ``names`` of its knob tell nothing of those that are.
+    A table without the columns ``by`` that tell applications apart is of one.  Runs with a name
+    that is not among ``names`` of its knob tell nothing of those that are.
     """
     names = names or {}
     prior = with_power(prior)
-    prior.require(*knobs, *by, "runtime_s", "power_w")
+    prior.require(*knobs, "runtime_s", "power_w")
+    by = [column for column in by if column in prior.columns]
     good = (pl.col("runtime_s") > 0) & (pl.col("power_w") > 0)
     for knob, listed in names.items():
         good &= pl.col(knob).is_in(list(listed))
@@ -81,7 +83,8 @@ def past_jobs(
         .sort(*by, *knobs)
     )
     jobs = []
-    for _, group in means.group_by(*by, maintain_order=True):
+    groups = means.partition_by(*by, maintain_order=True) if by else [means]
+    for group in groups:
         if group.height >= FEWEST:
             values = group.select("runtime_s", "power_w").to_numpy().T
             settings = [coded(row, names) for row in group.select(knobs).iter_rows(named=True)]

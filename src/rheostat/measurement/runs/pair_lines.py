@@ -1,0 +1,112 @@
+"""Text of names and values, ``nodes=4 time=12.3 s``, as a table: a row a line, or a row a block.
+
+A block is lines of one name and value each, as tools print them; it ends where a name comes again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from rheostat.core.vocabulary import VOCABULARY
+from rheostat.measurement.runs.guess import guess_name
+from rheostat.measurement.runs.header_units import split_unit
+
+EQUAL = re.compile(
+    r"""(?<![\w=.])([A-Za-z_][\w.()\[\]/%-]*)\s*=\s*("[^"]*"|'[^']*'|\([^)]*\)|[^\s,;|"']+)"""
+    r"(?:\s(?P<unit>[A-Za-zµ]{1,7})(?=[\s,;|]|$))?"
+)
+PART = re.compile(r"\s*([A-Za-z][\w .()\[\]/%#-]*?)\s*[:=]\s*(\S.*?)\s*")
+APART = re.compile(r"[,;|\t]|\s{2,}")
+LINE = re.compile(r"\s*([A-Za-z#][^\t=]{0,70}?)\s*(?::\s|=|:$)\s*(.*?)\s*")
+MOST_LINES = 0.8
+"""Of the lines of a text in blocks that name a value."""
+LOOKED_AT = 2000
+AMOUNTS = ("runtime_s", "energy_j", "power_w")
+Pairs = dict[str, str]
+
+
+def rows_of_pairs(lines: Sequence[str]) -> tuple[list[list[str]], int]:
+    """Headings and rows, and how many lines hold none; no rows where a text is something else.
+
+    >>> rows_of_pairs(["nodes=1 time=9 s", "starting", "nodes=2 time=5.5 s"])
+    ([['nodes', 'time'], ['1', '9 s'], ['2', '5.5 s']], 1)
+    >>> rows_of_pairs(["nodes: 1", "time: 9 s", "", "nodes: 2", "time: 5.5 s"])
+    ([['nodes', 'time'], ['1', '9 s'], ['2', '5.5 s']], 0)
+    >>> rows_of_pairs(["nodes,args", "1,a=1 b=2", "2,a=1 b=3"])
+    ([], 0)
+    """
+    some = [x for x in lines if x.strip()]
+    if not any(map(_told, some[:LOOKED_AT])) or _has_headings(some):
+        return [], 0
+    each = [_pairs(x) for x in some]
+    common = _common([p for p in each if len(p) > 1])
+    own = [p for p in each if common and len(common & set(p)) > len(common) / 2]
+    lost = len(some) - len(own)
+    if not own:
+        own, lost = _blocks(some), 0
+    names = list(dict.fromkeys(k for p in own for k in p))
+    if not own or not _measured(own[0]) or not _in_numbers(own):
+        return [], 0
+    return [names, *([p.get(k, "") for k in names] for p in own)], lost
+
+
+def _told(line: str) -> bool:
+    return "=" in line or ":" in line
+
+
+def _has_headings(lines: Sequence[str]) -> bool:
+    """Whether the first line names columns: it has no pair, and lines have as many cells."""
+    if _pairs(lines[0]) or LINE.fullmatch(lines[0]):
+        return False
+    apart = max(",;\t|", key=lines[0].count)
+    count = lines[0].count(apart)
+    alike = sum(x.count(apart) == count for x in lines[1:LOOKED_AT])
+    return count > 0 and alike >= 0.9 * len(lines[1:LOOKED_AT])
+
+
+def _pairs(line: str) -> Pairs:
+    """Names and values of a line of several."""
+    parts = [PART.fullmatch(x) for x in APART.split(line.strip()) if x.strip()]
+    if len(parts) > 1 and all(parts):
+        return {p[1]: p[2].strip("\"'") for p in parts if p}
+    found = {}
+    for match in EQUAL.finditer(line):
+        unit = match["unit"] or ""
+        known = bool(split_unit(f"time [{unit}]")[2]) if unit else False
+        found[match[1]] = match[2].strip("\"'") + f" {unit}" * known
+    return found
+
+
+def _common(each: Sequence[Pairs]) -> set[str]:
+    """The names of the kind of line that is most frequent among those that measure something."""
+    kinds = Counter(tuple(sorted(p)) for p in each if _measured(p))
+    return set(kinds.most_common(1)[0][0]) if kinds else set()
+
+
+def _measured(names: Sequence[str] | Pairs) -> bool:
+    """Whether there is a run time, energy or power, or else two names that are known."""
+    ours = {guess_name(n) for n in names}
+    power = any(re.search(r"power|energy|watt|joule", n.lower()) for n in names)
+    return power or bool(ours & {*AMOUNTS}) or len(ours & {*VOCABULARY}) > 1
+
+
+def _in_numbers(rows: Sequence[Pairs]) -> bool:
+    """Whether most rows begin some value with a digit, of what a name says is an amount."""
+    said = [any(v[:1].isdigit() for k, v in p.items() if _measured([k])) for p in rows]
+    return sum(said) > len(said) / 2 or not any(_measured([k]) for p in rows for k in p)
+
+
+def _blocks(lines: Sequence[str]) -> list[Pairs]:
+    """Lines of one name and value each; a name that comes again begins another block."""
+    matches = [LINE.fullmatch(x) for x in lines]
+    if sum(m is not None for m in matches) < MOST_LINES * len(lines):
+        return []
+    blocks: list[Pairs] = [{}]
+    for match in filter(None, matches):
+        name, value = match[1].lstrip("# "), match[2]
+        if name in blocks[-1]:
+            blocks.append({})
+        blocks[-1][name] = value
+    return blocks
