@@ -38,7 +38,7 @@ def rows_of_pairs(lines: Sequence[str]) -> tuple[list[list[str]], int]:
     ([], 0)
     """
     some = [x for x in lines if x.strip()]
-    if not any(map(_told, some[:LOOKED_AT])) or _has_headings(some):
+    if not any(map(_holds_pair, some[:LOOKED_AT])) or _has_headings(some):
         return [], 0
     each = [_pairs(x) for x in some]
     common = _common([p for p in each if len(p) > 1])
@@ -52,7 +52,7 @@ def rows_of_pairs(lines: Sequence[str]) -> tuple[list[list[str]], int]:
     return [names, *([p.get(k, "") for k in names] for p in own)], lost
 
 
-def _told(line: str) -> bool:
+def _holds_pair(line: str) -> bool:
     return "=" in line or ":" in line
 
 
@@ -71,12 +71,12 @@ def _pairs(line: str) -> Pairs:
     parts = [PART.fullmatch(x) for x in APART.split(line.strip()) if x.strip()]
     if len(parts) > 1 and all(parts):
         return {p[1]: p[2].strip("\"'") for p in parts if p}
-    found = {}
+    pairs = {}
     for match in EQUAL.finditer(line):
         unit = match["unit"] or ""
         known = bool(split_unit(f"time [{unit}]")[2]) if unit else False
-        found[match[1]] = match[2].strip("\"'") + f" {unit}" * known
-    return found
+        pairs[match[1]] = match[2].strip("\"'") + f" {unit}" * known
+    return pairs
 
 
 def _common(each: Sequence[Pairs]) -> set[str]:

@@ -66,11 +66,11 @@ def _first_within(text: str) -> dict[str, Any] | None:
     """The first row of a document that is cut behind it; of a scheduler's log none."""
     if column := FIRST_COLUMN.match(text):
         return {column[1]: 0}
-    found = FIRST_ROW.search(text) if text[:1] == "{" else None
-    if found is None or found[1] == LOG:
+    first = FIRST_ROW.search(text) if text[:1] == "{" else None
+    if first is None or first[1] == LOG:
         return None
     try:
-        row, _ = json.JSONDecoder().raw_decode(text, found.end())
+        row, _ = json.JSONDecoder().raw_decode(text, first.end())
     except (ValueError, RecursionError):
         return None
     return row if isinstance(row, dict) else None

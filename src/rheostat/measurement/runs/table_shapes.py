@@ -202,8 +202,8 @@ def _two_levels(
     if any(map(no_number, over)):  # a row of what was not measured
         return False
     below = list(map(bool, over))
-    told = [p for p in pairs if any(p)]
-    return len(set(told)) == len(told) and sum(below) > len(below) / 2
+    headed = [p for p in pairs if any(p)]
+    return len(set(headed)) == len(headed) and sum(below) > len(below) / 2
 
 
 def _joined(upper: Sequence[str], whole: Sequence[str], lower: Sequence[str]) -> list[str]:
