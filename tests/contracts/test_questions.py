@@ -574,6 +574,110 @@ def test_one_document_or_one_error(here, capsys, command, typed, called) -> None
         assert steady(json.loads(printed.out)) == steady(answer.to_dict())
         assert isinstance(answer, Answer)
         check_reads_well(answer)
+    if code == 0:
+        check_says_price_and_sureness(command, answer)
+
+
+PRICED = {
+    "backtest": r"of requested|should change, .* at most",
+    "budget diff": "",
+    "budget plan": "Its price: ",
+    "caps": r"loses|lose at most|[Ff]irst run",
+    "coschedule": "Its price: ",
+    "decide": r"should change, .* at most",
+    "dnn front": "Its price: ",
+    "front": "Its price: ",
+    "llm plan": "Its price: ",
+    "llm simulate": r"but its|no order",
+    "search": "Its price: ",
+    "simulate": "Its price: ",
+    "site shadow": r"Where advice is wrong it is forecast to cost",
+    "site what-if": r"Its price: |Do nothing: no other plan is better",
+}
+"""Answers that take something for something else say among their first sentences for what."""
+UNPRICED = {
+    "what is, was or will be, and nothing is taken": (
+        "compare",
+        "counters",
+        "demo",
+        "doctor",
+        "explain",
+        "measure",
+        "predict",
+        "read",
+        "summary",
+        "code suite",
+        "code verify",
+        "dnn fit",
+        "dnn import",
+        "dnn predict",
+        "fit",
+        "llm calibrate",
+        "llm fit",
+        "llm rank",
+        "network fit",
+        "network forecast",
+        "network read",
+        "site drift",
+        "trial read",
+    ),
+    "what a run will cost is what it is run for": ("next", "trial plan", "train"),
+    "files are written or settings put in place, as asked": (
+        "budget apply",
+        "budget follow",
+        "fetch",
+        "llm demo",
+        "llm proxy",
+        "network generate",
+        "site ingest",
+        "site install",
+        "site power",
+        "site refit",
+        "site uninstall",
+    ),
+    "of the search itself: a section of its own, with the lines that change": (
+        "code refactor",
+        "code search",
+        "code translate",
+    ),
+}
+SURE = re.compile(
+    r"\[[^\]]*\d( %)?\]|90 %|80 %|±|[Mm]easured|left out|[Hh]ow sure|predictions within|"
+    r"median error|proven|on average|forecasts within|stand right|only a trial tells|surely enough|"
+    r"of the others|[Ff]irst run"
+)
+UNSURE = {
+    "no figure is estimated": (
+        "code suite", "demo", "dnn import", "doctor", "fetch", "llm demo", "llm proxy",
+        "network generate", "network read", "read", "summary",
+    ),
+    "one step of a plan that is asked for": (
+        "budget apply", "budget diff", "budget follow", "site ingest", "site install", "site power",
+        "site uninstall",
+    ),
+    "which rungs passed is how sure it is": ("code refactor", "code search", "code translate",
+                                             "code verify"),
+}  # fmt: skip
+
+
+def check_says_price_and_sureness(command: str, answer: Answer) -> None:
+    """Both stand in the first section, among its first four sentences."""
+    sections = [s for s in shortened(answer.report().sections) if not s.folded]
+    said = " ".join(sections[0].sentences[:4]) if sections else ""
+    if command in PRICED:
+        assert re.search(PRICED[command], said), said
+    if sections and command not in of(UNSURE):
+        assert SURE.search(said), said
+
+
+def of(reasons: dict[str, tuple[str, ...]]) -> set[str]:
+    return {command for commands in reasons.values() for command in commands}
+
+
+def test_each_answer_says_its_price_and_how_sure_it_is_or_why_not() -> None:
+    assert PRICED.keys() | of(UNPRICED) == ASKED.keys()
+    assert not PRICED.keys() & of(UNPRICED)
+    assert of(UNSURE) <= ASKED.keys()
 
 
 COUNTS = re.compile(

@@ -50,7 +50,7 @@ def test_the_ratio_is_that_of_runs_in_turns_with_its_interval() -> None:
 def test_nothing_accepted_keeps_the_original() -> None:
     row = {**ROW, "verdict": "rejected", "rejected_by": "races"}
     report = search_report([row], None, {"seconds": 1.0, "cpu_s": 1.0}, {})
-    assert report.sections[0].sentences[1] == "no variant is accepted: the original stays."
+    assert report.sections[0].sentences[0] == "no variant is accepted: the original stays."
     assert math.isnan(payback_runs({"figures": {**FIGURES, "energy_j": math.nan}}, 1.0))
 
 

@@ -70,7 +70,13 @@ class TrialPlan(Answer):
     def beside(self) -> tuple[str, ...]:
         """How many take part and are needed."""
         taking, every = self.trial.taking_part, len(self.trial.table)
-        return (f"{taking:,} of {every:,} jobs take part.", *_size_words(self.size))
+        known = self._known()
+        return (f"{taking:,} of {every:,} jobs take part{known}.", *_size_words(self.size))
+
+    def _known(self) -> str:
+        """How surely they tell what is asked."""
+        told = f"±{self.size.reached:.2f} (90 %)"
+        return f", which tells the exponent of runtime to {told}" if self.size.expected else ""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

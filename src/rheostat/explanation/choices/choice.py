@@ -22,6 +22,9 @@ from rheostat.core.units import plain_name, unit_of
 from rheostat.explanation.choices.front import Explained, asked, row_of
 from rheostat.explanation.number_words import cost_name, listed, setting_words, share, spanned
 
+SAME = 0.005
+"""A relative change that nobody notices."""
+
 
 def explain_choice(
     choice: Assignment,
@@ -29,10 +32,13 @@ def explain_choice(
     job: JobTable | None = None,
     requested: Mapping[str, Any] | None = None,
 ) -> Explained:
-    """One sentence that says what to do and what it buys, then the reasons."""
+    """What to do in a sentence, its price and how sure it is, then the reasons."""
     request = None if front is None else asked(front, job, requested)
     base = None if front is None else row_of(front, request)
-    decide = Section("decide", (_sentence(choice, front, base), *_sure(choice, front)))
+    first = _sentence(choice, front, base)
+    bought_there = base not in (None, choice.index) and "instead of" in first
+    price = () if front is None or bought_there else price_words(front, choice.index)
+    decide = Section("decide", (first, *price, *_sure(choice, front)))
     reasons = _reasons(choice, front)
     facts = {"choice": choice_facts(choice), "because": because_facts(choice)}
     if request is not None:
@@ -66,6 +72,36 @@ def _sentence(choice: Assignment, front: Front | None, base: int | None) -> str:
     )
 
 
+def price_words(front: Front, row: int) -> tuple[str, ...]:
+    """What a setting takes more than the setting that takes least, of each objective to minimise.
+
+    Nothing where there is no other setting to compare it with.
+    """
+    more, least = [], []
+    for name in (o.name for o in front.objectives if o.sign > 0):
+        value = np.where(np.isfinite(front.values).all(axis=1), front.middle(name), np.nan)
+        if not np.isfinite(value[row]) or not value[row] > 0 or np.isfinite(value).sum() < 2:
+            return ()
+        best = int(np.nanargmin(value))
+        ratio = float(value[row] / value[best] - 1.0) if value[best] > 0 else math.inf
+        what = cost_name(name)
+        if ratio < SAME:
+            least.append(what)
+        elif math.isfinite(ratio):
+            more.append(f"{bought(ratio, what)} than {setting_words(front.setting(best))}")
+    said = [*more, *([f"no setting takes less {' or '.join(least)}"] if least else [])]
+    return (f"Its price: {'; '.join(said)}.",) if said else ()
+
+
+def nearest_section(front: Front, setting: Mapping[str, Any]) -> Section:
+    """The answer where no setting holds the limits: which misses them least, and its cost."""
+    row, said = row_of(front, setting), f"the nearest is {setting_words(setting)}"
+    names = [o.name for o in front.objectives] if row is not None else []
+    each = {q: [float(end[row]) for end in front.interval(q)] for q in names}
+    costs = cost_words({"intervals": each} | {q: float(front.middle(q)[row]) for q in names})
+    return Section("answer", (f"No setting holds the limits; {said}{costs and f': {costs}'}.",))
+
+
 def bargain(change: Mapping[str, float]) -> str:
     """What is gained for what, in words.
 
@@ -89,7 +125,7 @@ def bought(ratio: float, what: str) -> str:
     >>> bought(-0.29, "energy"), bought(0.27, "time"), bought(1.6, "time"), bought(0.0, "time")
     ('29 % less energy', '27 % more time', '2.6 times the time', 'the same time')
     """
-    if abs(ratio) < 0.005:
+    if abs(ratio) < SAME:
         return f"the same {what}"
     if ratio > 1:
         return f"{1 + ratio:.2g} times the {what}"
@@ -117,6 +153,9 @@ def _sure(choice: Assignment, front: Front | None) -> list[str]:
     """How sure the choice is: what it rests on, and how often it is on the front."""
     because = choice.because
     said = []
+    if because.support is None and front is not None and front.repeats is not None:
+        runs = int(front.repeats[choice.index])
+        said += [f"Evidence: measured, {runs} run{'s' * (runs != 1)} at this setting."] * (runs > 0)
     if because.support is not None:
         kind = f"{because.evidence}, " if because.evidence else ""
         runs = round(because.support)

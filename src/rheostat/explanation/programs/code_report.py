@@ -58,7 +58,8 @@ def sentence(verdict: Verdict) -> str:
         absent = [e.rung for e in verdict.evidence if e.state == "not available"]
         without = f"; not available: {', '.join(absent)}" if absent else ""
         flags = f"; to be looked at: {'; '.join(verdict.flags)}" if verdict.flags else ""
-        return f"{name} is accepted{without}{flags}."
+        passed = sum(e.state == "passed" for e in verdict.evidence)
+        return f"{name} is accepted by {passed} of {len(verdict.evidence)} rungs{without}{flags}."
     if verdict.state == UNDECIDED:
         unsure = [e for e in verdict.evidence if e.rung in verdict.missing or e.state == NOT_SHOWN]
         reasons = "; ".join(e.reason for e in unsure if e.reason)

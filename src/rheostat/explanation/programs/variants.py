@@ -133,8 +133,8 @@ def search_report(
         For a person to sign.
     """
     accepted = sum(r["verdict"] == "accepted" for r in rows)
-    said = [f"{len(rows)} variants were run, {accepted} are accepted."]
-    said.append(_best_words(best) if best else f"{why_none(rows, objective)}.")
+    answer = _best_words(best) if best else f"{why_none(rows, objective)}."
+    said = [answer, f"{len(rows)} variants were run, {accepted} are accepted."]
     chosen = str(best["variant"]) if best else ""
     front = Section("variants", (FRONT_WORDS,) if accepted else (), variant_grid(rows, chosen),
                     _chart(rows))  # fmt: skip

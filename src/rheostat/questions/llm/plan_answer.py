@@ -14,7 +14,7 @@ from rheostat.core.jobs import JobTable
 from rheostat.core.report import Grid, Report, Section
 from rheostat.core.space import Setting
 from rheostat.decision.serving.engine_line import engine_line
-from rheostat.explanation.choices.choice import explain_choice
+from rheostat.explanation.choices.choice import explain_choice, nearest_section, price_words
 from rheostat.explanation.choices.front import explain_front, front_table
 from rheostat.explanation.interval_words import interval_words
 from rheostat.explanation.number_words import spanned
@@ -164,11 +164,13 @@ class PlanAnswer(Answer):
             (_, why), chosen = explain_choice(self.choice, self.front)
             facts |= {**chosen, "minimised": self.aim, "simple_rules": self._rules()}
             why = replace(why, sentences=(*why.sentences[:-1], *interval_words(self.law)))
-            return [Section("answer", (self._answer(self.choice),)), why,
+            price = price_words(self.front, self.choice.index)
+            return [Section("answer", (self._answer(self.choice), *price)), why,
                     Section("What simple rules would take", self._regrets()),
                     Section("to start it", listing=self.engine_line), *front], facts  # fmt: skip
         if self.nearest >= 0:
             facts["nearest"] = self.front.setting(self.nearest)
+            front = [nearest_section(self.front, facts["nearest"]), *front]
         return front, facts
 
     def _rules(self) -> dict[str, dict[str, Any]]:

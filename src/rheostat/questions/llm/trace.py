@@ -16,6 +16,7 @@ from rheostat.core.report import Grid, Report, Section
 from rheostat.core.space import Setting
 from rheostat.core.units import parse_quantity
 from rheostat.decision.serving.engine_line import engine_line
+from rheostat.explanation.choices.choice import bought
 from rheostat.explanation.formats.long_tables import MOST
 from rheostat.explanation.interval_words import interval_words
 from rheostat.explanation.serving_report import candidates_grid, candidates_section
@@ -60,12 +61,12 @@ class TraceAnswer(PlanAnswer):
 
     def report(self) -> Report:
         """The choice, what simple rules take, how to start it, and the best candidates."""
-        answer = Section("answer", (self._answered(),))
+        said = (self._answered(), self._price(), *interval_words(self.law))
+        answer = Section("answer", said)
         rules = Section("What simple rules would take", self._regrets())
-        held = Section("How sure", tuple(interval_words(self.law)))
         start = Section("to start each replica", listing=self.engine_line)
         table = candidates_section(self.candidates, MOST)
-        return Report("", [answer, rules, held, start, table], self.facts())
+        return Report("", [answer, rules, start, table], self.facts())
 
     def page_report(self) -> Report:
         """The same with all candidates."""
@@ -106,6 +107,17 @@ class TraceAnswer(PlanAnswer):
         return (f"least energy: {_replicas(best)}: {best['energy_per_token_j']:.3g} J a token, "
                 f"first tokens of 99 % within {best['ttft_p99_s']:.3g} s, answers within "
                 f"{best['p99_s']:.3g} s")  # fmt: skip
+
+    def _price(self) -> str:
+        """How much sooner answers come with another candidate that holds the limits."""
+        best = self.candidates[0]
+        holds = [c for c in self.candidates if c["excess"] <= best["excess"]]
+        soonest = min(holds, key=lambda c: float(c["p99_s"]))
+        if soonest["p99_s"] >= best["p99_s"]:
+            return "Its price: no other candidate answers sooner."
+        ratio = soonest["energy_per_token_j"] / best["energy_per_token_j"]
+        return (f"Its price: {_replicas(soonest)} answers within {soonest['p99_s']:.3g} s, for "
+                f"{bought(ratio - 1, 'energy')} a token.")  # fmt: skip
 
     def _regrets(self) -> tuple[str, ...]:
         """What each simple rule takes, and how much more energy."""

@@ -14,13 +14,13 @@ from rheostat.core.decision import Assignment
 from rheostat.core.front import Constraint, Front, Rule
 from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.outcome import DERIVED
-from rheostat.core.report import Grid, Report, Section
+from rheostat.core.report import Grid, Report
 from rheostat.core.space import Space
 from rheostat.decision.admissible import graded, only, too_good
 from rheostat.decision.batch_fronts import BatchFronts
 from rheostat.decision.decide import OWN
 from rheostat.errors import DataError, Infeasible, QuestionError
-from rheostat.explanation.choices.choice import explain_choice
+from rheostat.explanation.choices.choice import explain_choice, nearest_section
 from rheostat.explanation.choices.front import explain_front, front_table, row_of
 from rheostat.explanation.narrate import Narrative
 from rheostat.explanation.number_words import setting_words
@@ -105,8 +105,7 @@ class SettingsAnswer(LogAdvice):
             sections, facts = [answer, *sections, why], facts | reasons
         elif self.nearest is not None:
             facts["nearest"] = self.nearest
-            said = f"No setting holds the limits; the nearest is {setting_words(self.nearest)}."
-            sections = [Section("answer", (said,)), *sections]
+            sections = [nearest_section(self.front, self.nearest), *sections]
         named = "job_id" in self.front.alternatives.columns
         return Narrative(f"Job {self._job}" if named else "", sections, facts)
 

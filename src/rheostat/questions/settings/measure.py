@@ -77,8 +77,8 @@ class MeasureAnswer(Answer):
         if m.state == "unavailable":
             why = "a domain could not be measured" if m.readings else "no meter could be read"
             return time, f"Power is unavailable: {why}."
-        energy = f"{said(m.energy_j, 'J')}, {said(m.power_w, 'W')} on average ({m.state})."
-        return time, energy
+        energy = f"{said(m.energy_j, 'J')}, {said(m.power_w, 'W')} on average"
+        return (f"{said(m.runtime_s, 's')} and {energy} ({m.state}).",)
 
 
 @question

@@ -15,7 +15,7 @@ from rheostat.core.report import Grid, Section
 from rheostat.core.space import Space
 from rheostat.core.units import parse_duration
 from rheostat.errors import Infeasible
-from rheostat.explanation.choices.choice import explain_choice
+from rheostat.explanation.choices.choice import explain_choice, nearest_section
 from rheostat.explanation.choices.front import explain_front, front_table
 from rheostat.explanation.narrate import Narrative
 from rheostat.measurement.commands.command import Command
@@ -110,6 +110,7 @@ class MeasuredAnswer(Answer):
             sections, facts = [answer, *sections, why], facts | reasons
         elif self.nearest is not None:
             facts["nearest"] = self.nearest
+            sections = [nearest_section(self.front, self.nearest), *sections]
         facts |= self.best
         if self.best["expected_better"] is not None:
             sections = [*sections, Section("next", best_words(self.best))]
