@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 import rheostat as rh
 from rheostat.core.outcome import GRADES
 from rheostat.core.report import Report
-from rheostat.explanation.choices.choice import bargain, bought, changes, explain_choice
+from rheostat.explanation.choices.choice import (
+    bargain,
+    bought,
+    changes,
+    explain_choice,
+    price_words,
+)
 from rheostat.explanation.choices.front import (
     asked,
     explain_front,
@@ -104,10 +110,19 @@ def test_a_setting_that_was_asked_for_and_stays_is_said_to():
     sections, facts = explain_choice(choice, shown, requested={"nodes": 8})
     assert sections[0].sentences == (
         "8 nodes, as asked for: no other setting is better by this rule.",
+        "Its price: no setting takes less time or energy.",
     )
     assert facts["choice"]["change"] == {"runtime_s": [0.0] * 3, "energy_j": [0.0] * 3}
     sections, _ = explain_choice(choice, None)
     assert sections[0].sentences[0].startswith("8 nodes: 30 s runtime and 3.9 kJ energy")
+
+
+def test_a_price_is_what_the_setting_takes_more_than_the_least_there_is():
+    shown = front([[100, 60, 40, 30]], [[100, 150, 300, 500]])
+    dear = "Its price: 100 % more time than 8 nodes; no setting takes less energy."
+    assert price_words(shown, 1) == (dear,)
+    fast = "Its price: 67 % more energy than 2 nodes; no setting takes less time."
+    assert price_words(shown, 3) == (fast,)
 
 
 def test_what_was_measured_is_told_from_what_was_interpolated():

@@ -75,8 +75,9 @@ class TrialPlan(Answer):
 
     def _known(self) -> str:
         """How surely they tell what is asked."""
-        told = f"±{self.size.reached:.2f} (90 %)"
-        return f", which tells the exponent of runtime to {told}" if self.size.expected else ""
+        if not self.size.expected:
+            return ""
+        return f", which tells the exponent of runtime to ±{self.size.reached:.2f} (90 %)"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
