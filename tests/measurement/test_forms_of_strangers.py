@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import rheostat as rh
 from rheostat import read
 from rheostat.errors import DataError, FileKindError
 from rheostat.measurement.read import guess_format
@@ -196,3 +197,8 @@ def test_a_gap_leaves_what_is_known_around_it(tmp_path):
     said = next(n.message for n in runs.notes if "without samples" in n.message)
     assert "5800 J, 100 W in the other 58 s" in said
     assert "8900 J with a straight line" in said
+
+
+def test_a_size_that_is_the_same_in_all_rows_is_known_before_they_run(tmp_path):
+    (file := tmp_path / "runs.csv").write_text("size_GB,nodes,time_s\n4.7,1,9\n4.7,2,5\n")
+    assert read(file).schema["size_b"].known is rh.Moment.SUBMIT

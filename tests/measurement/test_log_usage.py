@@ -149,3 +149,15 @@ def test_lists_of_nodes_tell_who_shared_and_how_long_nodes_were_in_use():
         )
     )  # fmt: skip
     assert (found.hours, found.shared_jobs, found.hours_in_use) == (4.5, 2, 4.0)
+
+
+def test_accounts_and_the_cores_of_jobs_that_may_share_a_node() -> None:
+    """Two jobs of 4 and 12 of 16 cores: an hour of the whole node each, and 16 core-hours."""
+    log = {"nodes": [1, 1, 1], "cores": [4, 12, 16], "cores_alloc": [4, 12, 16],
+           "runtime_s": [3600.0] * 3, "account": ["bio", "bio", "physics"]}  # fmt: skip
+    found = log_usage(rh.table(log))
+    assert {g["name"]: (g["hours"], g["core_hours"]) for g in found.groups["account"]} == {
+        "bio": (2.0, 16.0), "physics": (1.0, 16.0)}  # fmt: skip
+    assert found.core_hours == 32.0
+    alone = log_usage(rh.table({**log, "cores": [16] * 3, "cores_alloc": [16] * 3}))
+    assert math.isnan(alone.core_hours)

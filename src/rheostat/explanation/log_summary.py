@@ -20,7 +20,7 @@ from rheostat.explanation.schedules.schedule import policy_grid
 
 TOP = 10
 HOURS = {"node_h": "node-hours", "core_h": "core-hours"}
-NOUNS = {"app": "application", "user": "user", "partition": "partition"}
+NOUNS = {"app": "application", "user": "user", "account": "account", "partition": "partition"}
 Facts = Mapping[str, Any]
 
 
@@ -82,6 +82,8 @@ def _parts(facts: Facts) -> list[str]:
     if facts["gpu_jobs"]:
         hours = _amount(facts["gpu_hours"])
         said.append(f"{hours} GPU-hours of {_counted(facts['gpu_jobs'], 'job')} with GPUs.")
+    if not math.isnan(facts["core_hours"]):
+        said.append(f"{_amount(facts['core_hours'])} core-hours, each job's own cores alone.")
     together, shared = facts["shared_jobs"], facts["part_node_jobs"]
     if together is not None:
         return said + ([_company(facts)] if together and facts["unit"] == "node_h" else [])
@@ -164,6 +166,7 @@ def group_grid(facts: Facts, by: str) -> Grid:
     shown = [*groups[:TOP], *_others(groups[TOP:])]
     energy = not all(math.isnan(g["energy_j"]) for g in groups)
     waits = not all(math.isnan(g["wait_s"]) for g in groups)
+    cores = not all(math.isnan(g["core_hours"]) for g in groups)
     ended = bool(facts["ended_jobs"])
     total, unit = facts["hours"] or float("nan"), HOURS.get(facts["unit"], "hours")
     rows = []
@@ -172,12 +175,14 @@ def group_grid(facts: Facts, by: str) -> Grid:
         part = g["lost_hours"] / g["hours"] if g["hours"] else float("nan")
         gone = (g["lost_jobs"] / g["jobs"], part) if ended else ()
         wait = (g["wait_s"],) if waits else ()
-        head = (g["name"], g["jobs"], _whole(g["hours"]), g["hours"] / total)
+        head = (g["name"], g["jobs"], _whole(g["hours"]), g["hours"] / total,
+                *((_whole(g["core_hours"]),) if cores else ()))  # fmt: skip
         rows.append((*head, *spent, *gone, *wait))
     lost = ("jobs not completed", f"{unit} not completed") if ended else ()
-    heads = (NOUNS[by], "jobs", unit, "share", *(["energy"] if energy else []), *lost,
-             *(["mean wait"] if waits else []))  # fmt: skip
-    units = ("", "count", "count", "share", *(["J"] if energy else []), *["share" for _ in lost],
+    heads = (NOUNS[by], "jobs", unit, "share", *(["core-hours"] * cores),
+             *(["energy"] if energy else []), *lost, *(["mean wait"] if waits else []))  # fmt: skip
+    units = ("", "count", "count", "share", *(["count"] * cores),
+             *(["J"] if energy else []), *["share"] * len(lost),
              *(["s"] if waits else []))  # fmt: skip
     return Grid(heads, tuple(rows), units)
 
@@ -187,7 +192,7 @@ def _others(rest: Sequence[Facts]) -> list[dict[str, Any]]:
         return []
     jobs = sum(g["jobs"] for g in rest)
     sums = {k: sum(g[k] for g in rest if not math.isnan(g[k]))
-            for k in ("hours", "energy_j", "lost_jobs", "lost_hours")}  # fmt: skip
+            for k in ("hours", "core_hours", "energy_j", "lost_jobs", "lost_hours")}  # fmt: skip
     waits = [(g["wait_s"], g["jobs"]) for g in rest if not math.isnan(g["wait_s"])]
     counted = sum(n for _, n in waits)
     wait = sum(w * n for w, n in waits) / counted if counted else float("nan")

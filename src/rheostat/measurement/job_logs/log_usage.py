@@ -28,7 +28,8 @@ UNFINISHED = (*WAITING, "RUNNING", "SUSPENDED", "REQUEUED", "RESIZING", "COMPLET
 """Words of Slurm, LSF and PBS."""
 SIZES = (("nodes_alloc", "node_h"), ("nodes", "node_h"), ("cores_alloc", "core_h"),
          ("cores", "core_h"))  # fmt: skip
-GROUPS = (("app", ("app",)), ("user", ("user",)), ("partition", ("partition", "queue")))
+GROUPS = (("app", ("app",)), ("user", ("user",)), ("account", ("account",)),
+          ("partition", ("partition", "queue")))  # fmt: skip
 UNKNOWN = "(not recorded)"
 EARLIER = "REQUEUED, earlier runs"
 REQUEUED_HOURS = "requeued_node_hours"
@@ -65,8 +66,9 @@ class LogUsage:
     states : tuple of mapping
         ``state``, ``jobs``, ``hours`` of each end, the most hours first.
     groups : mapping of str to tuple of mapping
-        Of "app", "user" and "partition", where recorded: ``name``, ``jobs``, ``hours``,
-        ``energy_j``, ``lost_jobs``, ``lost_hours``, ``wait_s``, the most hours first.
+        Of "app", "user", "account" and "partition", where recorded: ``name``, ``jobs``, ``hours``,
+        ``core_hours`` (where jobs may share nodes, else NaN), ``energy_j``,
+        ``lost_jobs``, ``lost_hours``, ``wait_s``, the most hours first.
     gpu_hours : float
         Of the ``gpu_jobs`` that had GPUs; NaN where the log knows of none.
     gpu_jobs : int
@@ -76,6 +78,8 @@ class LogUsage:
     shared_jobs : int or None
         Jobs of which the lists of nodes tell that another ran on one of theirs meanwhile; None
         where no job has such a list.
+    core_hours : float
+        Of all jobs that count node-hours, where some may share nodes; else NaN.
     hours_in_use : float
         Node-hours of the listed nodes during which any job was there; NaN where no job has a list.
     waiting_jobs : int
@@ -103,6 +107,7 @@ class LogUsage:
     part_node_jobs: int
     shared_jobs: int | None
     hours_in_use: float
+    core_hours: float
     waiting_jobs: int
 
 
@@ -129,7 +134,8 @@ def log_usage(jobs: JobTable) -> LogUsage:
     zero = calendar_zero_s(jobs)
     names = {name: _names(jobs, columns) for name, columns in GROUPS}
     columns = {
-        "hours": hours, "energy_j": energy, "wait_s": logged_waits(jobs),
+        "hours": hours, "core_hours": _core_hours(jobs, hours, unit), "energy_j": energy,
+        "wait_s": logged_waits(jobs),
         "lost": _lost(jobs), "state": _names(jobs, ("state",)), **names,
     }  # fmt: skip
     frame = pl.DataFrame(columns, schema_overrides={"lost": pl.Boolean}).fill_nan(None)
@@ -160,8 +166,19 @@ def log_usage(jobs: JobTable) -> LogUsage:
         int((gpu_hours > 0).sum()),
         _part_nodes(jobs),
         *_company(jobs),
+        _sum(frame["core_hours"]),
         int(waiting.sum()),
     )
+
+
+def _core_hours(jobs: JobTable, hours: Array, unit: str) -> Array:
+    """(n,) core-hours of jobs on nodes that some may share; NaN where none does, or cores lack."""
+    cores, run = _column(jobs, "cores_alloc"), _column(jobs, "runtime_s")
+    cores = np.where(cores > 0, cores, _column(jobs, "cores"))
+    spent: Array = np.where(run >= 0, cores * run / 3600.0, np.nan)
+    shared = unit == "node_h" and (_part_nodes(jobs) or _company(jobs)[0])
+    whole = np.isfinite(spent) | ~np.isfinite(hours)
+    return spent if shared and whole.all() else np.full(len(jobs), np.nan)
 
 
 def _company(jobs: JobTable) -> tuple[int | None, float]:
@@ -180,7 +197,7 @@ def _company(jobs: JobTable) -> tuple[int | None, float]:
 def _with_earlier(frame: pl.DataFrame, hours: Array) -> pl.DataFrame:
     """The rows of the jobs and, not their ``own``, those of their earlier runs: all lost."""
     before = frame.with_columns(hours=hours).filter(pl.col("hours") > 0)
-    none = (pl.lit(None, pl.Float64).alias(c) for c in ("energy_j", "wait_s"))
+    none = (pl.lit(None, pl.Float64).alias(c) for c in ("core_hours", "energy_j", "wait_s"))
     before = before.with_columns(*none, lost=True, own=False, state=pl.lit(EARLIER))
     return pl.concat([frame, before.select(frame.columns)])
 
@@ -319,7 +336,7 @@ def _names(jobs: JobTable, columns: tuple[str, ...]) -> pl.Series:
     return pl.Series([None] * len(jobs), dtype=pl.String)
 
 
-KEPT = ("name", "jobs", "hours", "energy_j", "lost_jobs", "lost_hours", "wait_s")
+KEPT = ("name", "jobs", "hours", "core_hours", "energy_j", "lost_jobs", "lost_hours", "wait_s")
 
 
 def _by(frame: pl.DataFrame, by: str, kept: tuple[str, ...] = KEPT) -> list[Any]:
@@ -327,14 +344,14 @@ def _by(frame: pl.DataFrame, by: str, kept: tuple[str, ...] = KEPT) -> list[Any]
     groups = frame.with_columns(name=pl.col(by).fill_null(UNKNOWN)).group_by("name").agg(
         pl.col("own").sum().alias("jobs"),
         *(pl.when(pl.col(c).count() > 0).then(pl.col(c).sum()).alias(c)
-          for c in ("hours", "energy_j")),
+          for c in ("hours", "core_hours", "energy_j")),
         (pl.col("lost") & pl.col("own")).sum().alias("lost_jobs"),
         pl.when(pl.col("hours").count() > 0)
         .then(pl.col("hours").filter(pl.col("lost")).sum())
         .alias("lost_hours"),
         pl.col("wait_s").mean().alias("wait_s"),
     )  # fmt: skip
-    numbers = pl.col("hours", "energy_j", "wait_s", "lost_hours")
+    numbers = pl.col("hours", "core_hours", "energy_j", "wait_s", "lost_hours")
     groups = groups.with_columns(numbers.fill_null(float("nan")))
     rows = groups.sort(
         [pl.col("hours").fill_nan(-1.0), pl.col("jobs"), pl.col("name")],

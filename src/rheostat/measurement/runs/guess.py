@@ -364,4 +364,6 @@ def guess_known(source: str, values: pl.Series) -> Moment:
         values.dtype.is_float() and (values.drop_nulls() % 1 == 0).all()
     )
     repeats = values.n_unique() <= max(1, values.len() // 2)
+    if values.dtype.is_float() and values.len() > 1 and values.n_unique() == 1:
+        return Moment.SUBMIT  # no meter reads the same twice
     return Moment.SUBMIT if whole and repeats else Moment.END
