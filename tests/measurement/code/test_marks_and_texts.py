@@ -309,7 +309,7 @@ def test_how_the_original_s_comparisons_come_out_is_asked_once(monkeypatch):
     monkeypatch.setattr(reached, "_marked", lambda case, own: asked.append(own))
     monkeypatch.setattr(reached, "_stages", lambda case, own, made, edges: iter(
         [Left([(compared(0, line=1), True)]), Left([(compared(0, line=2), False)])]))  # fmt: skip
-    wanted = Counter([("if(a==7)b();", "eq", False)]), Counter([("eq", "7", False)]), Counter()
+    wanted = Counter([("if(a==7)b();", "eq", False)]), Counter([("eq", "7", False)]), Counter(), ()
     assert _of_original(case) == wanted  # of the last stage
     assert _of_original(case) == wanted
     assert asked == [case.original]
@@ -319,7 +319,7 @@ def test_stages_end_where_nothing_is_left(monkeypatch, case):
     stages = iter(
         [Left([(compared(0), True)]), Left([], {("a.c", 1)}), Left(), Left([(compared(0), True)])]
     )
-    case.reference.one_way = Counter(), Counter(), Counter()
+    case.reference.one_way = Counter(), Counter(), Counter(), ()
     monkeypatch.setattr(reached, "_marked", lambda case, own: ("made", []))
     monkeypatch.setattr(reached, "_stages", lambda case, own, made, edges: stages)
     case.__dict__["own_edges"] = ()

@@ -14,7 +14,7 @@ from rheostat.measurement.code.header_macros import header_macros
 from rheostat.measurement.code.ladder import Verifier
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.program_inputs import InputRange, ProgramInputs
-from rheostat.measurement.code.reached import unreached
+from rheostat.measurement.code.reached import LEFT_OUT, unreached
 from rheostat.measurement.code.reached_text import marked
 from rheostat.measurement.code.sandbox import Bubblewrap
 from rheostat.measurement.code.toolchain import absent
@@ -252,6 +252,13 @@ def test_a_candidate_that_no_input_reaches_all_of_is_undecided(one: Verifier) ->
     assert "a.c:13: with the inputs that were tried this is never equal to 12345678" in (
         verdict.rung("output").reason
     )
+
+
+@pytest.mark.skipif(bool(LACKING), reason=LACKING)
+def test_a_rare_case_of_the_original_that_is_left_out_is_told(one: Verifier) -> None:
+    text = program(SERIAL).text.replace("  if (s == 31) sum = 5;\n", "")
+    (found,) = unreached(Case(replace(program(SERIAL), files={"a.c": text}), one.reference))
+    assert found.message == LEFT_OUT.format("if (s == 31) sum = 5;")
 
 
 @pytest.mark.skipif(bool(LACKING), reason=LACKING)

@@ -110,6 +110,8 @@ def test_casts_of_pointers_but_differences_are_counted():
     ("serial", "uintptr_t a", "takes an address"), ("serial", "omp_get_num_procs()", ""),
     ("opencl", 'text = "#ifdef POCL\\n"', "inside a kernel's text"), ("opencl", "#ifdef A", ""),
     ("opencl", "d, CL_DEVICE_TYPE, 8", "which device"), ("opencl", "CL_DEVICE_TYPE_ALL", ""),
+    ("opencl", "CL_DEVICE_MAX_WORK_GROUP_SIZE", "which device"),
+    ("opencl", "CL_KERNEL_WORK_GROUP_SIZE", "which device"), ("opencl", "CL_DEVICE_NOT_FOUND", ""),
     ("opencl", "CL_MEM_USE_HOST_PTR", "memory of its own"),
     ("serial", "char **w = argv + argc + 1;", "the environment"), ("serial", "argv + argc)", ""),
     ("serial", 'std::locale here("");', "language"), ("serial", "locals(3)", ""),

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rheostat.measurement.code.case import Case
+from rheostat.measurement.code.case import LEAST_NUMBER, Case, numbers_in
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.program_inputs import ProgramInput
 from rheostat.measurement.code.reached_choices import MOST_ROW
@@ -62,6 +62,7 @@ FEW, SOME, MOST = 6, 64, 512
 TIES = re.compile(r"==.*&&.*[<>]|[<>].*&&.*==")
 """The lower index of two equal values, whose order `races` looks at: whether both ways are taken
 hangs on the data."""
+LEFT_OUT = "no input that was tried reaches this line of the original, which is not here: {}"
 WORDS = {"eq": "equal to", "lt": "less than", "gt": "greater than", "nan": "not a number, beside"}
 
 
@@ -87,8 +88,18 @@ def unreached(case: Case) -> list[Finding]:
     left, kept = Left(), bool(made and _own_values(case, made[1]))
     for left in _stages(case, case.candidate, made, case.own_edges):
         if not (kept or left.comparisons or _other_lines(case, left)):
-            return []
-    return _beyond(case, left) + _too_narrow(case, left)
+            return _left_out(case)
+    return _beyond(case, left) + _too_narrow(case, left) + (_left_out(case) if made else [])
+
+
+def _left_out(case: Case) -> list[Finding]:
+    """Rare cases of the original that no input reaches, where neither line nor numbers are here."""
+    own, numbers = _lines(case.candidate), set(numbers_in(case.candidate.text))
+    texts = dict.fromkeys(
+        text for text in _of_original(case)[3] if without_blanks(text) not in own
+        and not numbers & {n for n in numbers_in(text) if n >= LEAST_NUMBER}
+    )  # fmt: skip
+    return [case.finding("output", LEFT_OUT.format(text.strip())) for text in texts]
 
 
 def _own_values(case: Case, whole: Sequence[Marked]) -> list[Narrowing]:
@@ -152,10 +163,10 @@ def _beyond(case: Case, left: Left) -> list[Finding]:
     return sorted(found_at, key=lambda f: f.line) + _other_lines(case, left)
 
 
-def _of_original(case: Case) -> tuple[OneWay, OneWay, Counter[int]]:
+def _of_original(case: Case) -> tuple[OneWay, OneWay, Counter[int], tuple[str, ...]]:
     """What comes out one way only in the original, by the text of its line and by what is asked.
 
-    The last are the ends of what it keeps of values that come near them.
+    Behind it the ends of what it keeps of values that come near them, and lines it never reaches.
     """
     if case.reference.one_way is None:
         own = case.original
@@ -165,8 +176,17 @@ def _of_original(case: Case) -> tuple[OneWay, OneWay, Counter[int]]:
             Counter((without_blanks(own.row(*c.at[:2])), c.how, m) for c, m in comparisons),
             Counter((c.how, c.constant, m) for c, m in comparisons),
             Counter(n.most for n, _ in (left[0].values if left else [])),
+            tuple(own.row(*at) for at in sorted(left[0].lines | _rare(comparisons)))
+            if left
+            else (),
         )
     return case.reference.one_way
+
+
+def _rare(comparisons: Sequence[tuple[Comparison, bool]]) -> set[tuple[str, int]]:
+    """Lines whose comparison with a whole number from 3 on never held."""
+    return {c.at[:2] for c, missing in comparisons
+            if missing and c.constant.isdecimal() and int(c.constant) >= LEAST_NUMBER}  # fmt: skip
 
 
 def _one_way(c: Comparison, missing: bool) -> Finding:

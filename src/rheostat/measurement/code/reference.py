@@ -100,7 +100,7 @@ class Reference:
         Inputs of full size.
     one_way : tuple, optional
         Of the original's comparisons, by the text of the line and by the number compared with; ends
-        of what it keeps of values.
+        of what it keeps of values; lines that were not run.
     """
 
     original: Program
@@ -109,7 +109,7 @@ class Reference:
     tolerance: Tolerance = field(default_factory=Tolerance)
     count: int = INPUTS
     notes: list[str] = field(default_factory=list)
-    one_way: tuple[OneWay, OneWay, Counter[int]] | None = None
+    one_way: tuple[OneWay, OneWay, Counter[int], tuple[str, ...]] | None = None
     _times: dict[str, bool] = field(default_factory=dict)
     _counted: dict[tuple[str, str, bool], WorkCounts | str] = field(default_factory=dict)
 

@@ -33,9 +33,8 @@ WORDS = {
         r"__builtin_cpu_\w+|__(?:get_)?cpuid\w*|_xgetbv|\btarget_clones\b|\bifunc\b"
     ),
     "asks which device this is": re.compile(
-        r"\bCL_(?:DEVICE_(?:MAX_COMPUTE_UNITS|MAX_CLOCK_FREQUENCY|NAME|VENDOR\w*|(?:OPENCL_C_)?VERSION|"
-        r"EXTENSIONS|TYPE|ADDRESS_BITS|ENDIAN\w*|\w*FP_CONFIG|HOST_UNIFIED_MEMORY|PROFILE|"
-        r"(?:GLOBAL|LOCAL)_MEM_\w+)|DRIVER_VERSION|PLATFORM_(?:NAME|VENDOR|VERSION))\b"
+        r"\bCL_(?:DEVICE_(?!TYPE_|NOT_)\w+|DRIVER_VERSION|PLATFORM_(?:NAME|VENDOR|VERSION)|"
+        r"KERNEL_(?:\w*WORK_GROUP\w*|\w*MEM_SIZE))\b"
     ),
     "asks how many devices there are, or whether it runs on one": re.compile(
         r"\bomp_(?:get_num_devices|is_initial_device)\b"
