@@ -1,18 +1,21 @@
 """Do intervals of settings that were not measured hold, between settings that were?
 
-    python benchmarks/between_settings.py [--seeds 30] [--first 200]
+    python benchmarks/between_settings.py [--seeds 30] [--first 200] [--two]
 
 An application is measured twice on each of five node counts of 1 to 64, with 1 % of noise, and
 `rheostat.front` is asked for the two between.  Run times follow laws that the model has no form of
 but one (a serial part): a floor, communication that grows, a kink where data begin to fit into a
 cache.  Power per node falls as nodes idle.  Coverage is of the printed 90 % intervals; width is how
 far the upper end is above the lower one, in the median.
+
+With ``--two`` the clock is a knob as well: one run at 55 to 100 % of six node counts by three
+clocks, and every setting of ten by six is asked for.  ``apart`` is how many times as wide one
+interval is as its neighbour's (in logarithm; the ratio that one pair in a hundred exceeds).
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -24,6 +27,11 @@ Law = Callable[[Array], Array]
 NODES = (1, 2, 4, 8, 16, 32, 64)
 BETWEEN = 2
 NOISE = 0.01
+GRID = {
+    "nodes": np.array([1, 2, 3, 4, 6, 8, 12, 16, 24, 32.0]),
+    "freq_ghz": np.array([1.2, 1.4, 1.6, 1.8, 2.1, 2.4]),
+}
+RUN = ((1, 2, 4, 8, 16, 32), (1.2, 1.6, 2.4))
 QUANTITIES = ("runtime_s", "energy_j")
 
 
@@ -86,6 +94,53 @@ def judged(law: str, seed: int) -> dict[str, list[tuple[bool, float]]]:
     return result
 
 
+def judged_two(law: str, seed: int) -> dict[str, tuple[Array, Array]]:
+    """(do intervals hold, their logarithmic width) on `GRID`, NaN where a setting was run."""
+    rng = np.random.default_rng([seed, list(LAWS).index(law)])
+    nodes, clock = (v.ravel() for v in np.meshgrid(*GRID.values(), indexing="ij"))
+    bound = rng.uniform(0.2, 0.9)
+    runtime = LAWS[law](rng)(nodes) * (1 - bound + bound * 2.4 / clock)
+    power = nodes * (rng.uniform(100, 250) + rng.uniform(50, 200) * (clock / 2.4) ** 2)
+    true = {"runtime_s": runtime, "energy_j": runtime * power}
+    lattice = np.flatnonzero(np.isin(nodes, RUN[0]) & np.isin(clock, RUN[1]))
+    ran = rng.choice(lattice, round(rng.choice([0.55, 0.8, 1.0]) * len(lattice)), replace=False)
+    noise = np.exp(rng.normal(0, NOISE, (2, len(ran))))
+    cost = {"runtime_s": runtime[ran] * noise[0], "energy_j": true["energy_j"][ran] * noise.prod(0)}
+    runs = rh.table({"nodes": nodes[ran].astype(int), "freq_ghz": clock[ran], **cost})
+    knobs = [f"{k}={','.join(f'{v:g}' for v in values)}" for k, values in GRID.items()]
+    front = rh.front(runs, knobs=knobs).front
+    rows = zip(*(front.alternatives.frame[k].to_list() for k in GRID), strict=True)
+    place = {row: i for i, row in enumerate(rows)}
+    result = {}
+    for quantity in QUANTITIES:
+        low, high = (np.asarray(end) for end in front.outcome.interval(quantity))
+        held, width = np.full((2, len(nodes)), np.nan)
+        for k in set(range(len(nodes))) - set(ran.tolist()):
+            i = place[(int(nodes[k]), float(clock[k]))]
+            if np.isfinite(low[i]):
+                held[k] = low[i] <= true[quantity][k] <= high[i]
+                width[k] = np.log(high[i] / low[i])
+        shape = [len(values) for values in GRID.values()]
+        result[quantity] = held.reshape(shape), width.reshape(shape)
+    return result
+
+
+def page_two(results: Mapping[str, list[dict[str, tuple[Array, Array]]]]) -> list[str]:
+    """Markdown: a row per law."""
+    heads = "law | settings | run time held | energy held | width, run time | width, energy | apart"
+    lines = [f"| {heads} |", "|---|---|---|---|---|---|---|"]
+    for law, every in results.items():
+        cells = {q: np.stack([one[q] for one in every]) for q in QUANTITIES}  # (table, 2, n, c)
+        held = [f"{np.nanmean(v[:, 0]):.0%}" for v in cells.values()]
+        width = [f"{np.exp(np.nanmedian(v[:, 1])) - 1:.0%}" for v in cells.values()]
+        logs = np.log(np.stack(list(cells.values()))[:, :, 1])
+        apart = np.concatenate([np.abs(np.diff(logs, axis=a)).ravel() for a in (2, 3)])
+        ratio = np.exp(np.nanquantile(apart, 0.99))
+        count = np.isfinite(cells["runtime_s"][:, 1]).sum()
+        lines.append(f"| {law} | {count} | {' | '.join(held + width)} | {ratio:.1f} |")
+    return lines
+
+
 def page(results: Mapping[str, list[dict[str, list[tuple[bool, float]]]]]) -> list[str]:
     """Markdown: a row per law."""
     lines = ["| law | settings | run time held | energy held | width, run time | width, energy |",
@@ -103,12 +158,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seeds", type=int, default=30)
     parser.add_argument("--first", type=int, default=200)
+    parser.add_argument("--two", action="store_true", help="nodes and clock")
     args = parser.parse_args()
-    results = {}
-    for law in LAWS:
-        print(law, file=sys.stderr, flush=True)
-        results[law] = [judged(law, args.first + k) for k in range(args.seeds)]
-    print("\n".join(page(results)))
+    seeds = range(args.first, args.first + args.seeds)
+    if args.two:
+        print("\n".join(page_two({law: [judged_two(law, s) for s in seeds] for law in LAWS})))
+    else:
+        print("\n".join(page({law: [judged(law, s) for s in seeds] for law in LAWS})))
 
 
 if __name__ == "__main__":

@@ -62,3 +62,27 @@ def test_intervals_of_a_clean_table_of_runs_hold():
             widths.append(np.log(high[row] / low[row]))
     assert len(widths) >= 5
     assert np.max(widths) < 1.0
+
+
+def test_neighbours_between_the_runs_are_about_as_sure():
+    """Errors far off, or of few settings, make no interval many times its neighbour's."""
+    rng = np.random.default_rng(3)
+    clocks = [1.2, 1.5, 1.8, 2.4]
+    nodes, clock = (v.ravel() for v in np.meshgrid(2.0 ** np.arange(6), clocks, indexing="ij"))
+    ran = rng.choice(24, 12, replace=False)
+    noise = np.exp(0.01 * rng.standard_normal((2, 24)))
+    runtime = 5000 * (0.02 + 0.98 * nodes**-0.9) * (0.4 + 0.6 * 2.4 / clock) * noise[0]
+    energy = runtime * nodes * (150 + 100 * (clock / 2.4) ** 2) * noise[1]
+    runs = {"nodes": nodes.astype(int), "freq_ghz": clock, "runtime_s": runtime, "energy_j": energy}
+    table = rh.table({k: v[ran] for k, v in runs.items()})
+    asked = [1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32]
+    knobs = [f"nodes={','.join(map(str, asked))}", f"freq_ghz={','.join(map(str, clocks))}"]
+    front = rh.front(table, knobs=knobs).front
+    low, high = (np.asarray(end) for end in front.outcome.interval("runtime_s"))
+    rows = zip(*(front.alternatives.frame[k] for k in ("nodes", "freq_ghz")), strict=True)
+    width = dict(zip(rows, np.log(high / low), strict=True))
+    grid = np.array([[width.get((n, c), np.nan) for c in clocks] for n in asked])
+    grid[grid == 0] = np.nan  # was run
+    apart = np.abs(np.concatenate([np.diff(np.log(grid), axis=a).ravel() for a in (0, 1)]))
+    assert np.isfinite(apart).sum() > 20
+    assert np.nanmax(apart) < np.log(2)

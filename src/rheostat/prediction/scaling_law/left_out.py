@@ -27,7 +27,7 @@ FEWEST = 4
 BELIEVED = 0.5
 """The law's own spread counts as so many errors that are as large as it says."""
 NEAR = 0.5
-"""Distance, of a range of 2, at which an error says a third as much."""
+"""Distance by coordinate, of a range of 2, at which an error says a third as much."""
 UPPER = 0.95
 SAME = 1e-9
 """Difference up to which two coordinates are one value."""
@@ -99,24 +99,29 @@ def _within(units: Array, apart: NDArray[np.bool_], tried: Index) -> Left:
 def widening(asked: Array, left: Array, scores: Array) -> Array:
     """Factors (n, 2) of the curve's spread at ``asked`` (n, D), of errors z (m, 2) at ``left``.
 
-    Errors nearby count more.  The quantile is that of Student's t with as many degrees of freedom
-    as there are errors and beliefs.  A spread is narrowed as far as 90 % of the errors, and of one
-    more that is larger than all, would have allowed (jackknife): with fewer than nine not at all.
+    Errors nearby count more, and where few are near, all together; how large they are is known
+    as well as from twice as far around, so that it does not jump between neighbours.  The quantile
+    is that of Student's t with as many degrees of freedom as there are errors and beliefs.  A
+    spread is narrowed as far as 90 % of the errors, and of one more that is larger than all, would
+    have allowed (jackknife): with fewer than nine not at all.
 
     >>> at = np.array([[0.0], [0.5]])
     >>> widening(at, at, np.array([[0.5, 4.0], [0.5, 4.0]])).round(2)
-    array([[1.25, 6.45],
-           [1.25, 6.45]])
+    array([[1.  , 6.69],
+           [1.  , 6.69]])
     >>> widening(at, at[:0], np.empty((0, 2)))[0]
     array([1., 1.])
     """
     if not len(scores):
         return np.ones((len(asked), 2))
     least = _narrowing(np.abs(scores))
-    apart = np.sqrt(((asked[:, None] - left[None]) ** 2).sum(axis=2))
-    weight = np.exp(-apart / NEAR)
-    freedom = weight.sum(axis=1)[:, None] + BELIEVED
-    scale = np.sqrt((weight @ scores**2 + BELIEVED * least**2) / freedom)
+    apart = np.sqrt(((asked[:, None] - left[None]) ** 2).mean(axis=2))
+    near, around = np.exp(-apart / NEAR), np.exp(-apart / (2 * NEAR))
+    squares = scores**2
+    every = (squares.sum(axis=0) + BELIEVED * least**2) / (len(scores) + BELIEVED)
+    local = near @ squares + BELIEVED * every
+    scale = np.sqrt(local / (near.sum(axis=1)[:, None] + BELIEVED))
+    freedom = around.sum(axis=1)[:, None] + BELIEVED
     return np.asarray(np.maximum(scale * stdtrit(freedom, UPPER) / ndtri(UPPER), least))
 
 
