@@ -83,6 +83,16 @@ def left_out(asked: Array, units: Array, most: int) -> Iterator[tuple[Index, Lef
         yield rows, together or _within(units, alone, tried)
 
 
+def shares(left: Left) -> Array:
+    """One over how many of the settings ``left`` out are forecast from the same others.
+
+    >>> shares([(0, np.array([2, 3])), (1, np.array([2, 3])), (2, np.array([0, 1, 3]))])
+    array([0.5, 0.5, 1. ])
+    """
+    others = [rest.tobytes() for _, rest in left]
+    return np.array([1.0 / others.count(rest) for rest in others])
+
+
 def _within(units: Array, apart: NDArray[np.bool_], tried: Index) -> Left:
     """Of ``tried``, settings within the range of those not left out with them, and these."""
     kept = []
@@ -96,8 +106,10 @@ def _within(units: Array, apart: NDArray[np.bool_], tried: Index) -> Left:
     return kept
 
 
-def widening(asked: Array, left: Array, scores: Array) -> Array:
+def widening(asked: Array, left: Array, scores: Array, shares: Array | float = 1.0) -> Array:
     """Factors (n, 2) of the curve's spread at ``asked`` (n, D), of errors z (m, 2) at ``left``.
+
+    ``shares`` (m,) of settings forecast from the same others add up to one error: they err alike.
 
     Errors nearby count more, and where few are near, all together; how large they are is known
     as well as from twice as far around, so that it does not jump between neighbours.  The quantile
@@ -116,9 +128,9 @@ def widening(asked: Array, left: Array, scores: Array) -> Array:
         return np.ones((len(asked), 2))
     least = _narrowing(np.abs(scores))
     apart = np.sqrt(((asked[:, None] - left[None]) ** 2).mean(axis=2))
-    near, around = np.exp(-apart / NEAR), np.exp(-apart / (2 * NEAR))
-    squares = scores**2
-    every = (squares.sum(axis=0) + BELIEVED * least**2) / (len(scores) + BELIEVED)
+    near, around = shares * np.exp(-apart / NEAR), shares * np.exp(-apart / (2 * NEAR))
+    squares, errors = scores**2, np.broadcast_to(shares, len(scores))
+    every = (errors @ squares + BELIEVED * least**2) / (errors.sum() + BELIEVED)
     local = near @ squares + BELIEVED * every
     scale = np.sqrt(local / (near.sum(axis=1)[:, None] + BELIEVED))
     freedom = around.sum(axis=1)[:, None] + BELIEVED

@@ -29,7 +29,7 @@ from rheostat.prediction.features.model_columns import is_category, learnable
 from rheostat.prediction.saved_models.from_file import blames_its_file
 from rheostat.prediction.scaling_law import jump
 from rheostat.prediction.scaling_law.coordinates import Array, Basis, Scale, spread_out
-from rheostat.prediction.scaling_law.left_out import left_out, widening
+from rheostat.prediction.scaling_law.left_out import left_out, shares, widening
 from rheostat.prediction.scaling_law.pooled import Pooled, PooledRuns, fit_pooled
 
 TARGETS = ("runtime_s", "power_w")
@@ -252,7 +252,8 @@ class LawGP:
         for rows, left in left_out(distinct, runs.units, TEACHING):
             scores = [self._score(pooled, key, context, i, rest) for i, rest in left]
             at = [i for i, _ in left]
-            wider[rows] = widening(distinct[rows], runs.units[at], np.array(scores).reshape(-1, 2))
+            errors = np.array(scores).reshape(-1, 2)
+            wider[rows] = widening(distinct[rows], runs.units[at], errors, shares(left))
         return wider
 
     def _score(
