@@ -580,7 +580,6 @@ def test_one_document_or_one_error(here, capsys, command, typed, called) -> None
 
 PRICED = {
     "backtest": r"of requested|should change, .* at most",
-    "budget diff": "",
     "budget plan": "Its price: ",
     "caps": r"loses|lose at most|[Ff]irst run",
     "coschedule": "Its price: ",
@@ -623,6 +622,7 @@ UNPRICED = {
     ),
     "what a run will cost is what it is run for": ("next", "trial plan", "train"),
     "files are written or settings put in place, as asked": (
+        "budget diff",
         "budget apply",
         "budget follow",
         "fetch",
