@@ -188,6 +188,28 @@ def test_a_window_is_as_long_as_its_errors_allow():
     assert control.off_s == pytest.approx(0.02 * 7)
 
 
+def test_what_the_average_error_may_be_wrong_by_adds_up_over_windows():
+    """Iterations of 1 % either way: as many windows are wrong by as much, all to one side."""
+    control = HandOver(0.01)
+    control.times, control.elapsed_s = [1.0] * 5, 100.0
+    control.errors = {w: [0.0] * 8 for w in WINDOWS}
+    control.single = [0.1, -0.1] * 12
+    assert control.average_error() == pytest.approx(0.1 / 5)
+    assert control.expected(10)[1] == pytest.approx(0.1 / np.sqrt(10))
+    # 20 s of windows before: 1.645 of 30 s at 2 % and of what both windows scatter by
+    control.forecast_s = 20.0
+    away = CONFIDENT * np.hypot(30 * 0.02, 10 * 0.1 / np.sqrt(10))
+    control.most_error = away / 110 + 1e-9
+    assert control.window(np.ones(10)) == 10
+    control.most_error = away / 110 - 1e-9
+    assert control.window(np.ones(10)) == 5
+    control.forecast(np.ones(10))
+    assert control.forecast_s == 30.0
+    control.simulated(np.full(30, 2.0), 3.0)
+    control.simulated(np.full(30, np.nan), 3.0)
+    assert control.single[24:] == [0.5]
+
+
 def test_errors_of_a_window_are_of_its_sum_and_shorter_ones_imply_them():
     control = HandOver()
     control.simulated(np.full(30, np.nan), 2.0)
