@@ -202,3 +202,13 @@ def test_a_gap_leaves_what_is_known_around_it(tmp_path):
 def test_a_size_that_is_the_same_in_all_rows_is_known_before_they_run(tmp_path):
     (file := tmp_path / "runs.csv").write_text("size_GB,nodes,time_s\n4.7,1,9\n4.7,2,5\n")
     assert read(file).schema["size_b"].known is rh.Moment.SUBMIT
+
+
+def test_a_table_of_speeds_alone_is_told_what_to_type(tmp_path):
+    (file := tmp_path / "bw.txt").write_text(
+        "# Size      Bandwidth (MB/s)\n1   3.52\n2    7.10\n4   14\n"
+    )
+    with pytest.raises(DataError, match=r"a speed\? --column runtime_s='1/Bandwidth \(MB/s\)'"):
+        read(file)
+    times = read(file, options={"columns": {"runtime_s": "1/Bandwidth (MB/s)"}}).frame["runtime_s"]
+    assert times.to_list() == pytest.approx([1 / 3.52, 1 / 7.1, 1 / 14])

@@ -18,6 +18,7 @@ from rheostat.core.vocabulary import VOCABULARY
 from rheostat.measurement.counters.rates import COUNTERS
 from rheostat.measurement.runs import languages
 from rheostat.measurement.runs.header_units import either_prefix, split_unit
+from rheostat.measurement.runs.mapping import RATE
 
 _ASKED = r"req(uest(ed)?)?_?"
 _MEAN = r"(_(mean|avg|average))?"
@@ -272,10 +273,15 @@ def what_to_map(columns: Sequence[str]) -> str:
 
     >>> what_to_map(["nodes", "A time (s)", "A energy (kJ)", "B time (s)", "B energy (kJ)"])[:72]
     "of several, say which: --column runtime_s='A time (s)' --column energy_j"
+    >>> what_to_map(["Size", "Bandwidth (MB/s)"])[:52]
+    "is it a speed? --column runtime_s='1/Bandwidth (MB/s"
     >>> what_to_map(["nodes", "speed"])[:36]
     'map them: --column runtime_s=THEIRS '
     """
     times = [c for c in _may_be("runtime_s", columns) if guess_name(c) is None]
+    rates = [c for c in columns if RATE.search(c)]
+    if len(times) < 2 and len(rates) == 1:
+        return f"is it a speed? --column runtime_s={shlex.quote(f'1/{rates[0]}')}"
     if len(times) < 2:
         return (
             "map them: --column runtime_s=THEIRS (a rate: runtime_s=1/THEIRS; a sum: "
