@@ -214,7 +214,7 @@ def run_ours(
             completion = model.complete(tried, seen[tried], noise=noise)
             tried.append(next_try(model, completion, saved_w, how.loss))
         completion = model.complete(tried, seen[tried], noise=noise)
-        needed = model.needed(tried, how.loss, how.risk, noise=noise)
+        needed = model.needed(tried, seen[tried], how.loss, how.risk, noise=noise)
         kept = keep(completion, saved_w, how.loss, needed, new.default)
         cases.append(judge(app, truth, completion.speed(), tried, kept.setting, new.saved_w, how))
     return cases

@@ -125,33 +125,62 @@ def test_the_promise_holds_at_every_number_of_tries(known: CapTable, model: CapM
             seen = model.complete(tried, row[tried])
             tried.append(next_try(model, seen, known.saved_w, 0.05))
         seen = model.complete(tried, row[tried])
-        k = keep(seen, known.saved_w, 0.05, model.needed(tried, 0.05, 0.9), known.default)
+        needed = model.needed(tried, row[tried], 0.05, 0.9)
+        k = keep(seen, known.saved_w, 0.05, needed, known.default)
         kept.append((k.saved_w, row[k.setting] < 0.95))
     saved, broken = np.mean(kept, axis=0)
     assert broken <= 0.1
     assert saved > {1: 0, 2: 20, 3: 40, 6: 80}[n]
 
 
-def test_the_risk_that_is_stated_is_used(known: CapTable, model: CapModel) -> None:
+@pytest.mark.slow
+def test_the_risk_that_is_stated_is_used() -> None:
     """More is saved than where 90 % is asked of each setting, at no more than one in ten over."""
-    tried = [known.default, 30, 44]
-    needed = model.needed(tried, 0.05, 0.9)
-    rows = known.speed[18:]
-    seen = [model.complete(tried, row[tried]) for row in rows]
-    strict, used = (
-        np.array([keep(s, known.saved_w, 0.05, p, known.default).setting for s in seen])
-        for p in (0.9, needed)
-    )
-    assert needed < 0.9
-    assert known.saved_w[used].mean() > 1.05 * known.saved_w[strict].mean()
-    assert (rows[np.arange(len(rows)), used] < 0.95).mean() <= 0.1
+    saved, broken = [], []
+    for seed in (3, 4):
+        t = cap_table(capped_runs(40, seed=seed))
+        model, tried = CapModel().fit(t.only(range(18))), [t.default, 30, 44]
+        for row in t.speed[18:]:
+            seen = model.complete(tried, row[tried])
+            asked = (0.9, model.needed(tried, row[tried], 0.05, 0.9))
+            kept = [keep(seen, t.saved_w, 0.05, p, t.default).setting for p in asked]
+            saved.append(t.saved_w[kept])
+            broken.append(row[kept[1]] < 0.95)
+    strict, used = np.mean(saved, axis=0)
+    assert used > 1.05 * strict
+    assert np.mean(broken) <= 0.1
+
+
+def relatives() -> CapTable:
+    """Six programs with six inputs each: a program has its own shape, an input its own depth."""
+    watts = np.arange(100.0, 201.0, 10.0)
+    place = (200.0 - watts) / 100.0
+    rng = np.random.default_rng(4)
+    shapes = [np.interp(place, [0, 0.25, 0.5, 0.75, 1], np.sort(np.r_[0, rng.random(3), 1]))
+              for _ in range(6)]  # fmt: skip
+    loss = [shape * depth for shape in shapes for depth in rng.uniform(0.08, 0.2, 6)]
+    speed = np.exp(-np.array(loss) + 0.002 * rng.standard_normal((36, 11)) * (place > 0))
+    names = tuple(f"program {i // 6} input {i % 6}" for i in range(36))
+    return CapTable(names, ("cap_w",), watts[:, None], speed)
+
+
+def test_a_program_that_is_new_is_not_taken_for_an_input_of_a_known_one() -> None:
+    """Left out alone, each would be predicted from its program's inputs, and these be believed."""
+    t, tried, missed = relatives(), [10, 0, 5], []
+    for program in range(6):
+        model = CapModel().fit(t.only([i for i in range(36) if i // 6 != program]))
+        for row in t.speed[6 * program : 6 * program + 6]:
+            missed.append(np.abs(model.complete(tried, row[tried]).speed() / row - 1).mean())
+    assert np.mean(missed) < 0.0075  # 0.0080 where they are left out alone
 
 
 def test_too_few_known_applications_promise_nothing_untried(known: CapTable) -> None:
     tried = [known.default, 30]
-    assert CapModel().fit(known.only(range(8))).needed(tried, 0.05, 0.9) == np.inf
-    assert 0.5 < CapModel().fit(known.only(range(9))).needed(tried, 0.9, 0.9) < 0.6
-    assert CapModel().fit(known.only(range(9))).needed(tried, 0.9, 0.95) == np.inf
+    eight, nine = (CapModel().fit(known.only(range(n))) for n in (8, 9))
+    speed = known.speed[20, tried]
+    assert eight.needed(tried, speed, 0.05, 0.9) == np.inf
+    assert nine.needed(tried, speed, 0.9, 0.9) == 0.5
+    assert nine.needed(tried, speed, 0.9, 0.95) == np.inf
 
 
 def humps(depths: list[float]) -> CapTable:
@@ -169,10 +198,11 @@ def test_what_others_hide_between_the_tries_forbids_untried_settings() -> None:
     """At 150 W every third application loses 10 % more, which runs at both ends do not show."""
     plain, odd = humps([0.0] * 18), humps([0.0, 0.0, 0.1] * 6)
     tried = [10, 0]
-    assert CapModel().fit(plain).needed(tried, 0.05, 0.9) < 0.9
+    speed = np.array([1.0, 0.92])
+    assert CapModel().fit(plain).needed(tried, speed, 0.05, 0.9) < 0.9
     model = CapModel().fit(odd)
-    found = model.complete(tried, np.array([1.0, 0.92]))
-    needed = model.needed(tried, 0.05, 0.9)
+    found = model.complete(tried, speed)
+    needed = model.needed(tried, speed, 0.05, 0.9)
     rash, kept = (keep(found, odd.saved_w, 0.05, p, odd.default).setting for p in (0.9, needed))
     assert (odd.speed[:, rash] < 0.95).mean() > 0.1
     assert (odd.speed[:, kept] < 0.95).mean() == 0

@@ -132,7 +132,7 @@ def choose_caps(
             learnt, app, row, first, completion, kept, learnt.default, notes=notes
         )
         return replace(first_run, loss=loss, risk=risk)
-    needed = model.needed(at, loss, risk)
+    needed = model.needed(at, row[at], loss, risk)
     kept = keep(completion, learnt.saved_w, loss, needed, learnt.default)
     after = next_try(model, completion, learnt.saved_w, loss)
     plain = _baselines(learnt, at, row, loss, risk)

@@ -135,9 +135,9 @@ class CapMixture:
         ]  # fmt: skip
         return self._learn(np.arange(len(self.y_)))
 
-    def without(self, row: int) -> CapMixture:
-        """The same, taught without one of the applications; the scales stay those of all."""
-        return copy(self)._learn(np.delete(np.arange(len(self.y_)), row))
+    def taught_by(self, rows: Ints) -> CapMixture:
+        """The same, taught by some of the applications; the scales stay those of all."""
+        return copy(self)._learn(rows)
 
     def _learn(self, rows: Ints) -> CapMixture:
         """Mean of each component and how common it is, from some of the applications."""

@@ -1,10 +1,13 @@
-"""Speed under caps from a few runs: four ways to fill the row, weighed, and a promise that holds.
+"""Speed under caps from a few runs: ways to fill the row, weighed, and a promise that holds.
 
 No single curve is best everywhere.  The mixture of Gaussian processes knows which shapes are
-common; a line between the runs needs no other application; a line along what each cap costs the
-others on average is right where applications differ in degree only; the nearest known applications
-are right where shapes repeat.  Each known application is left out in turn, shown at the same
-settings and predicted in the four ways; the mean of their errors there gives their weights.
+common; a line between the runs, of log speed or, along a single knob, of speed itself, needs no
+other application; a line along what each cap costs the others on average is right where
+applications differ in degree only; the nearest known applications are right where shapes repeat.
+Each known application is left out in turn, shown at the same settings and predicted in all ways;
+the mean of their errors there gives their weights.  It is left out together with all that are more
+like it, at these settings, than any known one is like the new one: else a program that is among
+the known with other inputs would be predicted from those, which tells nothing of a new program.
 
 The same leaving out calibrates the answer, anew for the settings that were tried: spreads are
 widened until lower bounds hold as often as they say, and the probability that a setting needs to
@@ -15,7 +18,7 @@ Where they are too few to show that, only what was tried is kept.
 
 Notation
 --------
-A  known applications      p  settings      n  settings tried      E = 4  ways
+A  known applications      p  settings      n  settings tried      E = 4  ways, 5 of one knob
 e : (E, p) log speed by each way      err : (A, E) mean absolute error of each, left out
 
 References
@@ -41,19 +44,20 @@ from rheostat.prediction.completion.table import CapTable
 from rheostat.prediction.saved_models.from_file import blames_its_file
 from rheostat.prediction.surface import CAPS
 
-WAYS = ("mixture", "line", "line along costs", "nearest applications")
+WAYS = ("mixture", "line", "line along costs", "nearest applications", "ruler")
+_LEAST = 1e-2  # speed on a ruler, whose logarithm is taken
 _SHARPNESS = 6.0  # weight of a way: its error to the power of minus this
 _MOST = 60  # applications left out in turn, at most
 _PLANNED = 60  # settings looked at for the first try, at most
 _SPREADS = (1.0, 1.15, 1.3, 1.5, 1.75, 2.0, 2.5, 3.0)
 _STRICTER = (
-    *(0.1, 0.2, 0.3, 0.45, 0.6, 0.8, 1.0),
+    *(0.0, 0.1, 0.2, 0.3, 0.45, 0.6, 0.8, 1.0),
     *(1.2, 1.4, 1.65, 2.0, 2.35, 2.8, 3.3, 3.9, 4.6, 5.5, 6.5),
 )
 """What is asked of a setting not tried, in standard deviations as a multiple of those of the risk.
 
 Below 1 as well: who asks 90 % of each setting is right far more often, as most settings that pass
-are surer than that.  Never so low that a setting as likely to break the bound as not is kept.
+are surer than that.  Never so low that a setting likelier to break the bound than not is kept.
 """
 
 
@@ -65,6 +69,11 @@ class CompletionWays:
     coordinates: Array
     rows: Array
 
+    @property
+    def number(self) -> int:
+        """How many there are, E."""
+        return len(WAYS) if self.mixture.depth_.shape[1] == 1 else len(WAYS) - 1
+
     def fill(self, tried: list[int], speed: Array, noise: float) -> tuple[Array, Completion]:
         """Log speed by each way, (E, p), and the mixture's completion."""
         y = np.log(speed)
@@ -75,9 +84,10 @@ class CompletionWays:
         near = nearest(self.rows, known, y[others])
         mean = completion.weight @ completion.mean
         if not tried:
-            return np.stack([mean, mean, mean, near]), completion
+            return np.stack([mean, mean, mean, near, mean][: self.number]), completion
         lines = [linear(x, tried, y) for x in (self.mixture.depth_, self.coordinates)]
-        return np.stack([mean, *lines, near]), completion
+        ruler = np.log(np.maximum(linear(self.mixture.depth_, tried, speed), _LEAST))
+        return np.stack([mean, *lines, near, ruler][: self.number]), completion
 
 
 @dataclass(frozen=True)
@@ -105,7 +115,7 @@ class CapModel:
     >>> found = model.complete(seen, t.speed[11, seen])
     >>> bool(np.abs(found.speed() / t.speed[11] - 1).mean() < 0.03)
     True
-    >>> bool(model.needed(seen, 0.05, 0.9) > 0.5)
+    >>> bool(model.needed(seen, t.speed[11, seen], 0.05, 0.9) >= 0.5)
     True
     """
 
@@ -113,7 +123,7 @@ class CapModel:
         self.by_default = by_default
 
     def fit(self, known: CapTable) -> CapModel:
-        """Learn from all known applications, and from all but each of them in turn."""
+        """Learn from all known applications."""
         self.known_, self.start_ = known, known.default
         self.rows_ = whole(np.log(known.speed), known.depth)
         mixture = CapMixture(by_default=self.by_default).fit(known)
@@ -121,7 +131,7 @@ class CapModel:
         self.all_ = self._ways(mixture, every)
         alone = len(every) < 2
         self.left_ = every[:0] if alone else np.unique(np.linspace(0, every[-1], _MOST).astype(int))
-        self.without_ = [self._ways(mixture.without(i), np.delete(every, i)) for i in self.left_]
+        self.taught_: dict[bytes, CompletionWays] = {}
         self.seen_: dict[tuple[float, ...], LeftOutApplications] = {}
         self.first_: dict[bytes, int] = {}
         return self
@@ -146,12 +156,13 @@ class CapModel:
         tried, fixed = list(tried), self._fixed(tried, noise)
         speed = self._seen(tried, np.asarray(speed, dtype=float))
         ways, completion = self.all_.fill(tried, speed, noise)
-        joined = _centred(completion, self._left_out(tried, noise).weight @ ways, fixed)
-        return _widened(joined, self._spread(tried, noise, level), fixed)
+        left = self._left_out(tried, speed, noise)
+        joined = _centred(completion, left.weight @ ways, fixed)
+        return _widened(joined, self._spread(left, tried, level), fixed)
 
     @blames_its_file
     def needed(
-        self, tried: Sequence[int], loss: float, risk: float, *, noise: float = 0.0
+        self, tried: Sequence[int], speed: Array, loss: float, risk: float, *, noise: float = 0.0
     ) -> float:
         """Probability that a setting not tried needs to be kept; inf where none can be promised.
 
@@ -159,6 +170,8 @@ class CapModel:
         ----------
         tried : sequence of int
             Indices of the settings that were run.
+        speed : array
+            What they showed.
         loss : float
             Share of speed that may be lost.
         risk : float
@@ -167,8 +180,9 @@ class CapModel:
             Relative error of the speeds seen, beyond that of a run.
         """
         tried, fixed = list(tried), self._fixed(tried, noise)
-        allowed = (1.0 - risk) * (len(self.without_) + 1) - 1.0
-        left, spread = self._left_out(tried, noise), self._spread(tried, noise, risk)
+        allowed = (1.0 - risk) * (len(self.left_) + 1) - 1.0
+        left = self._left_out(tried, self._seen(tried, np.asarray(speed, dtype=float)), noise)
+        spread = self._spread(left, tried, risk)
         steps = np.array([float(ndtr(ndtri(risk) * s)) for s in _STRICTER])
         broken = np.zeros(len(steps))
         for completion, truth in zip(left.completions, left.truth, strict=True):
@@ -192,7 +206,7 @@ class CapModel:
 
     def _missed(self, setting: int) -> float:
         """Mean error of log speed of applications left out after a run at one setting."""
-        left = self._leave_out([*([self.start_] if self.by_default else []), setting], 0.0)
+        left = self._leave_out([*([self.start_] if self.by_default else []), setting], 0.0, 0.0)
         if not left.completions:
             return float(-self.known_.depth[setting].sum())
         mean = np.array([b.weight @ b.mean for b in left.completions])
@@ -208,16 +222,37 @@ class CapModel:
         """Settings that are known exactly."""
         return [*(tried if noise == 0.0 else []), *([self.start_] if self.by_default else [])]
 
-    def _left_out(self, tried: list[int], noise: float) -> LeftOutApplications:
-        """Every application as if it were new; remembered."""
-        key = (*sorted(tried), noise)
+    def _left_out(self, tried: list[int], speed: Array, noise: float) -> LeftOutApplications:
+        """Every application as if it were as new as the one with ``speed``; remembered."""
+        nearest_one = self._apart(tried, np.log(speed)).min(initial=np.inf)
+        key = (*sorted(tried), noise, float(nearest_one))
         if key not in self.seen_:
-            self.seen_[key] = self._leave_out(sorted(tried), noise)
+            self.seen_[key] = self._leave_out(sorted(tried), noise, float(nearest_one))
         return self.seen_[key]
 
-    def _leave_out(self, tried: list[int], noise: float) -> LeftOutApplications:
+    def _apart(self, tried: list[int], y: Array) -> Array:
+        """How far each known application is from log speeds ``y`` at ``tried``, (A,)."""
+        return np.asarray(
+            np.sqrt(((self.rows_[:, tried] - y) ** 2).sum(axis=1) / max(len(tried), 1))
+        )
+
+    def _without(self, row: int, tried: list[int], nearest_one: float) -> CompletionWays:
+        """Taught by those at least so far from an application, by half of the others at least."""
+        apart = self._apart(tried, self.rows_[row, tried])
+        apart[row] = -1.0
+        farthest = np.argsort(apart, kind="stable")[1 + (len(apart) - 1) // 2 :]
+        far = apart >= nearest_one
+        far[farthest], far[row] = True, False
+        rows = np.flatnonzero(far)
+        if rows.tobytes() not in self.taught_:
+            mixture = self.all_.mixture.taught_by(rows)
+            self.taught_[rows.tobytes()] = self._ways(mixture, rows)
+        return self.taught_[rows.tobytes()]
+
+    def _leave_out(self, tried: list[int], noise: float, nearest_one: float) -> LeftOutApplications:
         filled, completions = [], []
-        for i, ways in zip(self.left_, self.without_, strict=True):
+        for i in self.left_:
+            ways = self._without(int(i), tried, nearest_one)
             wobble = noise * np.random.default_rng([i, len(tried)]).standard_normal(len(tried))
             speed = self._seen(tried, np.exp(self.rows_[i, tried] + wobble))
             curves, completion = ways.fill(tried, speed, noise)
@@ -225,7 +260,7 @@ class CapModel:
             completions.append(completion)
         truth = np.log(self.known_.speed[self.left_])
         if not completions:
-            return LeftOutApplications([], truth, _weights(np.zeros((0, len(WAYS)))))
+            return LeftOutApplications([], truth, _weights(np.zeros((0, self.all_.number))))
         errors = np.abs(np.array(filled) - truth[:, None])
         errors[..., [*tried, *([self.start_] if self.by_default else [])]] = np.nan
         errors = np.nansum(errors, axis=2) / np.maximum(np.isfinite(errors).sum(axis=2), 1)
@@ -236,9 +271,8 @@ class CapModel:
         ]
         return LeftOutApplications(joined, truth, _weights(errors))
 
-    def _spread(self, tried: list[int], noise: float, level: float) -> float:
+    def _spread(self, left: LeftOutApplications, tried: list[int], level: float) -> float:
         """The factor on spreads with which lower bounds hold for applications left out."""
-        left = self._left_out(tried, noise)
         for spread in _SPREADS:
             below = 1.0  # as if one more had missed all of them
             for completion, truth in zip(left.completions, left.truth, strict=True):

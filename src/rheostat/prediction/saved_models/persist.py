@@ -62,7 +62,7 @@ KINDS = {
                             "rheostat network fit --save"),
     "step-cost": Kind("model of training steps", "prediction.step_cost.predictor:StepCost", 3,
                       "rheostat dnn fit"),
-    "caps": Kind("cap model", "prediction.completion.model:CapModel", 2, "rheostat.save"),
+    "caps": Kind("cap model", "prediction.completion.model:CapModel", 3, "rheostat.save"),
     "dras-agent": Kind("DRAS agent", "training.rl.agent:Agent", 2,
                        "rheostat train", b'"rheostat.agent/1'),
     "actor-critic-agent": Kind("actor-critic agent", "training.rl.actor:Actor", 2,
