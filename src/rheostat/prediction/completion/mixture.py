@@ -135,7 +135,7 @@ class CapMixture:
         ]  # fmt: skip
         return self._learn(np.arange(len(self.y_)))
 
-    def taught_by(self, rows: Ints) -> CapMixture:
+    def learned_from(self, rows: Ints) -> CapMixture:
         """The same, taught by some of the applications; the scales stay those of all."""
         return copy(self)._learn(rows)
 

@@ -131,7 +131,7 @@ class CapModel:
         self.all_ = self._ways(mixture, every)
         alone = len(every) < 2
         self.left_ = every[:0] if alone else np.unique(np.linspace(0, every[-1], _MOST).astype(int))
-        self.taught_: dict[bytes, CompletionWays] = {}
+        self.by_rows_: dict[bytes, CompletionWays] = {}
         self.seen_: dict[tuple[float, ...], LeftOutApplications] = {}
         self.first_: dict[bytes, int] = {}
         return self
@@ -244,10 +244,10 @@ class CapModel:
         far = apart >= nearest_one
         far[farthest], far[row] = True, False
         rows = np.flatnonzero(far)
-        if rows.tobytes() not in self.taught_:
-            mixture = self.all_.mixture.taught_by(rows)
-            self.taught_[rows.tobytes()] = self._ways(mixture, rows)
-        return self.taught_[rows.tobytes()]
+        if rows.tobytes() not in self.by_rows_:
+            mixture = self.all_.mixture.learned_from(rows)
+            self.by_rows_[rows.tobytes()] = self._ways(mixture, rows)
+        return self.by_rows_[rows.tobytes()]
 
     def _leave_out(self, tried: list[int], noise: float, nearest_one: float) -> LeftOutApplications:
         filled, completions = [], []

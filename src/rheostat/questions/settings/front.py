@@ -76,8 +76,8 @@ class SettingsAnswer(LogAdvice):
         return (front_table(self.front, self._row, row_of(self.front, self._asked)),)
 
     def beside(self) -> tuple[str, ...]:
-        """The choice."""
-        return () if self._taken is None else self._explained.sections[0].sentences[:1]
+        """The choice, its price and how sure it is."""
+        return () if self._taken is None else self._explained.sections[0].sentences
 
     @property
     def _taken(self) -> Assignment | None:
