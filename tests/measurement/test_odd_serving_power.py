@@ -7,6 +7,7 @@ import pytest
 
 import rheostat as rh
 from rheostat.errors import DataError
+from rheostat.measurement.serving.runs import read_serving
 
 
 def table(factor: float, tmp_path) -> str:
@@ -45,3 +46,12 @@ def test_rows_that_agree_as_the_others_do_stay(tmp_path):
 def test_a_row_of_another_unit_is_refused_by_its_number(tmp_path):
     with pytest.raises(DataError, match=r"row 7 says .* a factor of 1e\+03"):
         rh.llm.plan(table(1e3, tmp_path), "m-8B")
+
+
+def test_energy_follows_from_watts_and_full_batches_where_no_throughput_is_stated(tmp_path):
+    """300 W at 64 tokens each 20 ms."""
+    path = tmp_path / "runs.csv"
+    path.write_text("app,gpu_model,gpus,batch_cap,itl_s,power_w\nm-8B,H100,1,64,0.02,300\n")
+    runs = read_serving(path)
+    assert runs.frame["energy_per_token_j"].to_list() == [300 / 3200]
+    assert any("as in full batches" in n.message for n in runs.notes)

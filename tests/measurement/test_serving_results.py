@@ -126,7 +126,7 @@ def test_columns_of_another_table_are_summed_scaled_and_turned_over(tmp_path):
     assert runs.frame.select("gpu_model", "batch_cap", "energy_per_token_j", "ttft_s").rows() == [
         ("H100", 8.0, 2.0, pytest.approx(0.08)),
     ]
-    assert [(n.count, n.dropped) for n in runs.notes] == [(2, True), (1, True)]
+    assert [(n.count, n.dropped) for n in runs.notes] == [(1, False), (2, True), (1, True)]
     with pytest.raises(DataError, match="mapped column gpus is missing"):
         read_serving(table, columns={"gpu_model": "gpus"}, map=mapping)
     with pytest.raises(DataError, match="batch_cap missing"):

@@ -236,7 +236,7 @@ def test_a_mapping_in_full_and_two_of_them(tmp_path):
         {"a": ("x",), "c": ("w",)}, ("z", "q"), one.name)  # fmt: skip
     assert (dict(both.known), Mapped().over(other).name) == (
         {"b": Moment.END, "c": Moment.START}, "two")  # fmt: skip
-    kept = both.keeping(["x", "v"])
+    kept = both.keeping(["x", "v"], ["x", "v"])
     assert {k: s.columns for k, s in kept.columns.items()} == {
         "c": ("w",), "x": ("x",), "v": ("v",)}  # fmt: skip
     assert (kept.known["x"], kept.known["b"]) == (Moment.SUBMIT, Moment.END)

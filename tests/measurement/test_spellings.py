@@ -164,7 +164,8 @@ def test_caps_intervals_and_the_only_quantity():
     ("tile", ["a", "b"], Moment.SUBMIT), ("mean_x", ["a", "b"], Moment.END),
     ("tile", [1, 1, 2, 2], Moment.SUBMIT), ("tile", [1, 2, 3, 3], Moment.END),
     ("tile", [1.0, 1.0, None], Moment.END), ("tile", [1.0, 1.0, 2.0, 2.0], Moment.SUBMIT),
-    ("tile", [1.5, 1.5, 1.5, 1.5], Moment.END), ("tile", [1], Moment.SUBMIT),
+    ("tile", [1.5, 1.5, 1.5, 1.5], Moment.SUBMIT), ("tile", [1.5], Moment.END),
+    ("tile", [1], Moment.SUBMIT),
 ])  # fmt: skip
 def test_what_is_known_at_submission(name, values, known):
     assert guess_known(name, pl.Series(values)) is known

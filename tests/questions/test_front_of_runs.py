@@ -54,6 +54,17 @@ def test_a_knob_is_found_by_its_words(tmp_path) -> None:
     assert answer.front.mean("runtime_s").tolist() == [20.0, 15.0]
 
 
+@pytest.mark.parametrize("knob", ["memory_clock_mhz=810,1593,2619",
+                                  "Memory_clock_hz=810MHz,1593MHz,2619MHz"])  # fmt: skip
+def test_what_is_named_as_a_knob_is_a_setting_though_it_is_called_like_a_reading(knob, tmp_path):
+    """The hint's own name was refused as known after a run where a setting had not been run."""
+    path = tmp_path / "runs.csv"
+    rows = [f"{clock},{9 - clock / 500},{50 + clock / 20}" for clock in (810, 810, 2619, 2619)]
+    path.write_text("\n".join(["Memory clock [MHz],Runtime [s],Power [W]", *rows]) + "\n")
+    answer = rh.front(path, knobs=knob)
+    assert answer.front.mean("runtime_s")[[0, 2]].tolist() == pytest.approx([7.38, 3.762])
+
+
 def two_knobs(at):
     """A law of nodes and ranks per node, with energy and no power."""
     nodes, ranks = np.array(at).T

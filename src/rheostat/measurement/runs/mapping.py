@@ -99,11 +99,15 @@ class Mapped:
             name,
         )
 
-    def keeping(self, names: Sequence[str]) -> Mapped:
-        """This mapping, but with these columns of theirs under their own name, as they stand."""
+    def keeping(self, names: Sequence[str], turned: Sequence[str]) -> Mapped:
+        """This mapping, but with these columns of theirs under their own name, as they stand.
+
+        What is ``turned`` is known before a run.
+        """
         rest = {k: s for k, s in self.columns.items() if not set(s.columns) & set(names)}
         kept = {n: ColumnSource((n,)) for n in names}
-        return replace(self, columns={**rest, **kept}, known={**self.known, **_at_submit(names)})
+        known = {**self.known, **dict.fromkeys(turned, Moment.SUBMIT)}
+        return replace(self, columns={**rest, **kept}, known=known)
 
     def over(self, other: Mapped) -> Mapped:
         """This mapping, and ``other`` where this one says nothing."""
@@ -125,10 +129,10 @@ def spelled(named: Mapping[str, Any], headings: Collection[str]) -> dict[str, An
 
 
 def headings_meant(names: Sequence[str], headings: Collection[str]) -> dict[str, str]:
-    """Headings that differ from a name in capitals, spaces and hyphens alone, with that name.
+    """Headings that differ from a name in capitals, spaces and marks alone, with that name.
 
-    >>> headings_meant(["power_limit", "mode"], ["Power Limit", "mode", "Mode"])
-    {'Power Limit': 'power_limit'}
+    >>> headings_meant(["clock_mhz", "mode"], ["Clock [MHz]", "mode", "Mode"])
+    {'Clock [MHz]': 'clock_mhz'}
     """
     wanted = {_letters(n): n for n in names if n not in headings}
     meant = [h for h in headings if _letters(h) in wanted]
@@ -137,7 +141,7 @@ def headings_meant(names: Sequence[str], headings: Collection[str]) -> dict[str,
 
 
 def _letters(name: str) -> str:
-    return re.sub(r"[\s_-]+", "_", name.strip()).casefold()
+    return re.sub(r"[\s_()\[\]-]+", " ", name).strip().casefold()
 
 
 def present(named: Mapping[str, Any], headings: Collection[str]) -> dict[str, Any]:
@@ -178,10 +182,6 @@ def _refuse_rate(ours: str, theirs: tuple[str, ...]) -> None:
         said = f"{ours}: expected a time, got {rate}, a rate: --column {asked}"
         other = quote(f"{ours}={rate}*1")
         raise DataError("mapping", [f"{said}; if the name is wrong, --column {other}"])
-
-
-def _at_submit(names: Sequence[str]) -> dict[str, Moment]:
-    return dict.fromkeys(names, Moment.SUBMIT)
 
 
 def load_mapping(path: str | Path) -> Mapped:

@@ -140,7 +140,7 @@ def read_runs(
     notes += by_tool
     chosen, said = _with_preset(chosen, frame.columns)
     kept = [k for k in keep if k in frame.columns and k not in {*VOCABULARY, *chosen.columns}]
-    chosen = chosen.keeping(kept)
+    chosen = chosen.keeping(kept, [k for k in keep if k not in VOCABULARY])
     missing = sorted({c for s in chosen.columns.values() for c in s.columns} - set(frame.columns))
     if missing:
         raise DataError(
@@ -278,6 +278,7 @@ def _guess_rest(
             _, suffix, _, factor = split_unit(theirs)
             scale = factor if suffix and ours.endswith(suffix) else 1.0
             guess = Guess(ours or theirs, theirs, scale, "", known)
+        guess = replace(guess, known=chosen.known.get(guess.name, guess.known))
         if guess.name in taken or guess.name in exprs:
             guess = Guess(theirs, theirs, 1.0, "", chosen.known.get(theirs, Moment.END))
         exprs[guess.name] = _expr(frame, ColumnSource((theirs,), guess.scale), guess.name)

@@ -68,6 +68,18 @@ def with_times(
     return frame
 
 
+def with_full_batches(frame: pl.DataFrame, notes: list[Note]) -> pl.DataFrame:
+    """The frame with ``tokens_per_s`` where it is not stated: of a batch that is full.
+
+    >>> runs = pl.DataFrame({"batch_cap": [64], "itl_s": [0.02]})
+    >>> with_full_batches(runs, [])["tokens_per_s"].to_list()
+    [3200.0]
+    """
+    speed = _quotient(frame, "batch_cap", "itl_s")
+    words = "batch over the time between tokens, as in full batches"
+    return _first(frame, "tokens_per_s", {words: speed}, notes)
+
+
 def _lengths(frame: pl.DataFrame, notes: list[Note]) -> pl.DataFrame:
     """Tokens of a prompt and of an answer, the mean, where those of all requests are stated."""
     for part in ("prompt", "output"):

@@ -21,7 +21,7 @@ from rheostat.measurement.serving.copies import (
     with_attention_copies,
     with_gpus,
 )
-from rheostat.measurement.serving.derived_times import with_times
+from rheostat.measurement.serving.derived_times import with_full_batches, with_times
 from rheostat.measurement.serving.energy_names import energy_unit
 from rheostat.measurement.serving.frames import stated
 from rheostat.measurement.serving.local_runners import with_runner_names
@@ -176,6 +176,8 @@ def _in_our_units(
     frame = with_gpus(with_attention_copies(frame, notes), notes)
     frame = of_all_copies(frame, units.get("batch"), problems, notes, sent)
     frame = with_times(frame, units, problems, notes)
+    if not any(energy_unit(c) for c in frame.columns):  # it follows from watts and throughput
+        frame = with_full_batches(frame, notes)
     return with_energy_per_token(frame, units, problems)
 
 
