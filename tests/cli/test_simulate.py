@@ -176,6 +176,20 @@ def test_mistakes_are_told_in_one_line(argv, code, said, trace, folder, capsys):
     assert not out
 
 
+@pytest.mark.parametrize(("early", "late"), [(0, 1), (0, 9), (2, 7)])
+def test_a_trace_without_later_jobs_is_refused_with_what_to_do(early, late, tmp_path, capsys):
+    path = tmp_path / "together.csv"
+    jobs = early + late
+    rows = [f"{k},{0 if k < early else 500},60,2,90" for k in range(jobs)]
+    path.write_text("\n".join(["job_id,submit_s,runtime_s,cores,time_limit_s", *rows]) + "\n")
+    argv = ["compare", "--policies", "easy", "--traces", path, "--machine", 8]
+    argv += ["--heuristics", "easy,sjf+easy", "--processes", 1]
+    code, _, err = told(capsys, *argv)
+    assert code == 1
+    assert f"{late} of {jobs} jobs): give --test-fraction 1" in err
+    assert told(capsys, *argv, "--test-fraction", 1)[0] == 0
+
+
 def compare(folder, *more):
     return ["compare", "--policies", "saf+easy,easy", "--heuristics", "easy,sjf+easy",
             "--traces", folder, "--processes", 1, *more]  # fmt: skip

@@ -234,7 +234,12 @@ def later(jobs: JobTable, split: float) -> JobTable:
 def _later(jobs: JobTable, task: Task) -> JobTable:
     after = later(jobs, task.split)
     if not len(after):
-        problem = f"no job is submitted after the first {task.split:.0%} of them"
+        submit = jobs.numpy("submit_s")
+        problem = (
+            f"expected jobs submitted after the first {task.split:.0%} of them, got none (the last "
+            f"submission is that of {(submit == submit.max()).sum():,} of {len(jobs):,} jobs): "
+            "give --test-fraction 1, which judges all of them, or a longer trace"
+        )
         raise DataError("--test-fraction", [problem])
     return after
 
