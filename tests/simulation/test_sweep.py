@@ -240,7 +240,7 @@ def test_a_split_that_leaves_nothing_is_an_error(tmp_path):
     write_swf(trace([5, 5], [1, 1], [1, 1]), tmp_path / "flat.swf", ["MaxProcs: 2"])
     (task,) = tasks_of([tmp_path / "flat.swf"], ["easy"])
     with pytest.raises(
-        DataError, match="flat, easy: --test-fraction: no job is submitted after the first"
+        DataError, match="flat, easy: --test-fraction: expected jobs submitted after the first"
     ):
         perform(task)
 

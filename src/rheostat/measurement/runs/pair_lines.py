@@ -36,9 +36,12 @@ def rows_of_pairs(lines: Sequence[str]) -> tuple[list[list[str]], int]:
     ([['nodes', 'time'], ['1', '9 s'], ['2', '5.5 s']], 0)
     >>> rows_of_pairs(["nodes,args", "1,a=1 b=2", "2,a=1 b=3"])
     ([], 0)
+    >>> rows_of_pairs(['<case name="a" time="1">', '<case name="b" time="2">'])
+    ([], 0)
     """
     some = [x for x in lines if x.strip()]
-    if not any(map(_holds_pair, some[:LOOKED_AT])) or _has_headings(some):
+    marked = bool(some) and some[0].lstrip().startswith("<")
+    if marked or not any(map(_holds_pair, some[:LOOKED_AT])) or _has_headings(some):
         return [], 0
     each = [_pairs(x) for x in some]
     common = _common([p for p in each if len(p) > 1])
