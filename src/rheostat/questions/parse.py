@@ -63,6 +63,20 @@ def parse_space(knobs: Knobs) -> Space:
     return Space(tuple(made))
 
 
+def knob_names(knobs: Knobs) -> tuple[str, ...]:
+    """Names of knobs, of which a text may be a name alone: its values stand in a table.
+
+    >>> knob_names(["cap_w", "nodes=1..8"])
+    ('cap_w', 'nodes')
+    """
+    if knobs is None or isinstance(knobs, (Space, Knob)):
+        return parse_space(knobs).names
+    given = [knobs] if isinstance(knobs, str) else list(knobs)
+    alone = [k.strip() for k in given if isinstance(k, str) and "=" not in k]
+    others = [k for k in given if not isinstance(k, str) or "=" in k]
+    return (*alone, *(parse_space(others).names if others or not given else ()))
+
+
 def _knob(text: str) -> Knob:
     name, _, values = (part.strip() for part in text.partition("="))
     return Knob(name, _values(values, unit_of(name)))

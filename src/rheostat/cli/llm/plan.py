@@ -14,7 +14,9 @@ from rheostat.cli.options.declared import option, written
 @asks("llm.plan", o.table, o.drawn, carbon="carbon_g_per_kwh", config="model_config")
 def plan(
     runs: Runs,
-    app: Annotated[str, option("The language model, as RUNS names it.")],
+    app: Annotated[
+        str, option("The language model, as RUNS names it (where they hold several).")
+    ] = "",
     workload: Annotated[str, option("The workload, as RUNS names it.")] = "",
     knob: Annotated[
         list[str] | None,

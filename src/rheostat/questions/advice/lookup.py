@@ -170,7 +170,7 @@ def advice_lookup(
     """
     space = parse_space(knobs)
     log = inputs.opened(jobs, knobs=space.names)
-    turnable(log, space)
+    turnable(log, space.names)
     kinds = _kinds(log, space.names, days)
     with listener.working(f"advice for {len(kinds):,} kinds of job"):
         answer = decide(kinds, past=log, model=model, knobs=space, objectives=objectives, rule=rule,

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from rheostat.core.front import Front
@@ -74,7 +76,7 @@ AIMS = {"energy": "energy_per_token_j", "cost": COST, "carbon": CARBON}
 @question
 def plan(
     runs: Files,
-    app: str,
+    app: str = "",
     *,
     workload: str = "",
     knobs: Knobs = None,
@@ -113,7 +115,7 @@ def plan(
         energy_per_token_j.
     app, workload : str
         The language model and the workload, as the runs name them; a model that they do not hold
-        is planned from its ``model_config``.
+        is planned from its ``model_config``.  Runs of one model need no ``app``.
     knobs : Space, Knob, several Knobs, or texts
         What may be turned, as ``gpus=1,2,4``; others stay as models of this architecture were run.
     itl, power, ttft : str or Limit
@@ -175,12 +177,12 @@ def plan(
     if trace is not None and out is not None:
         said = "what holds a --trace is replicas, not one configuration: leave one of them out"
         raise DataError("--out", [said])
-    engine_line(app, {"batch_cap": 1}, engine)  # an unknown one is refused before the fit
+    engine_line("model", {"batch_cap": 1}, engine)  # an unknown one is refused before the fit
     sheets = parse_sheets(gpus)
     with stating(sheets):
-        jobs, model = configured(
-            load_runs(runs, format, columns, renamed, units), app, model_config
-        )
+        jobs = load_runs(runs, format, columns, renamed, units)
+        app = app or _only_app(jobs)
+        jobs, model = configured(jobs, app, model_config)
         refuse_unstated(jobs, "params", "itl_s", "energy_per_token_j")
         prior, cache = kernel_medians(kernels), CacheSize(model)
         law = ServingLaw(kernels=prior).fit(jobs)
@@ -205,6 +207,16 @@ def plan(
         answer = PlanAnswer(app=app, engine=engine, law=law, front=front, aim=aim, runs=jobs,
                             kernels=prior, gpus=sheets)  # fmt: skip
         return _chosen(answer, limits, cache, standing_too=minimise == "energy")
+
+
+def _only_app(jobs: JobTable) -> str:
+    """The model of runs of one model; of several, a `DataError` names them."""
+    jobs.require("app")
+    names = jobs.frame["app"].cast(pl.String).drop_nulls().unique(maintain_order=True).to_list()
+    if len(names) != 1:
+        said = f"runs of {len(names)} models; take one: {', '.join(map(quote, names))}"
+        raise DataError("--app", [said])
+    return str(names[0])
 
 
 def _aimed(front: Front, minimise: str, prices: Prices) -> tuple[Front, str]:

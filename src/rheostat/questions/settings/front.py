@@ -30,7 +30,7 @@ from rheostat.questions import inputs, listener
 from rheostat.questions.advice.log_advice import LogAdvice, advice_method, can_answer
 from rheostat.questions.listener import question
 from rheostat.questions.logs.log_answer import LogAnswer
-from rheostat.questions.parse import Knobs, Names, parse_objectives, parse_rules, parse_space
+from rheostat.questions.parse import Knobs, Names, knob_names, parse_objectives, parse_rules
 from rheostat.questions.settings.knob_columns import space_of
 from rheostat.questions.settings.unlike_runs import of_one_kind, tell_unlike
 from rheostat.recipes.nodecount import earlier, own_runs
@@ -206,7 +206,7 @@ def front(
     >>> answer.choice.setting
     {'nodes': 2}
     """
-    wanted, named = parse_objectives(objectives), parse_space(knobs).names
+    wanted, named = parse_objectives(objectives), knob_names(knobs)
     jobs = inputs.opened(jobs, format, columns, named, renamed, known, measured=model is None)
     fixed = [inputs.condition(jobs, text)[0] for text in where]
     space = space_of(jobs, knobs, fixed)

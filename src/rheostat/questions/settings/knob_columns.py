@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from shlex import quote
 
 import polars as pl
 
 from rheostat.core.jobs import JobTable, Moment
-from rheostat.core.space import Space
+from rheostat.core.space import Knob, Space
 from rheostat.core.vocabulary import VOCABULARY
 from rheostat.errors import DataError
 from rheostat.questions import listener
@@ -34,31 +34,49 @@ def space_of(jobs: JobTable, knobs: Knobs, fixed: Collection[str] = ()) -> Space
     >>> space_of(runs, None).names, space_of(runs, "cap_w=200..300/50").knobs[0].values
     (('cap_w',), (200, 250, 300))
     """
-    space = parse_space(knobs)
+    space = parse_space(valued(jobs, knobs))
     turned: dict[str, str] = {}
     if not knobs and "submit_s" not in jobs.columns:
         turned = {n: values for n, values in turned_columns(jobs) if n not in fixed}
     numbers = {n for n in jobs.columns if _may_be_set(jobs, n) and jobs.frame[n].dtype.is_numeric()}
     others = {*turned, *numbers} - {*MACHINE, *fixed}
     if not turned or others or set(turned) == set(space.names):
-        turnable(jobs, space)
+        turnable(jobs, space.names)
         return space
     own = [f"{n}={values}" for n, values in turned.items()]
     listener.note(f"turned, as no knob was named: {' '.join(f'--knob {text}' for text in own)}")
     return parse_space(own)
 
 
-def turnable(jobs: JobTable, space: Space) -> None:
+def valued(jobs: JobTable, knobs: Knobs) -> Knobs:
+    """Knobs, of which a column's name alone stands for the values that were run.
+
+    >>> from rheostat.core.vocabulary import table
+    >>> runs = table({"cap_w": [300, 200, 300], "runtime_s": [9.0, 7.0, 9.1]})
+    >>> parse_space(valued(runs, "cap_w")).knobs[0].values
+    (200, 300)
+    """
+    if knobs is None or isinstance(knobs, (Space, Knob)):
+        return knobs
+    given = [knobs] if isinstance(knobs, str) else list(knobs)
+    return [_as_run(jobs, k.strip()) if isinstance(k, str) and "=" not in k else k for k in given]
+
+
+def _as_run(jobs: JobTable, name: str) -> Knob:
+    turnable(jobs, [name])
+    return Knob(name, jobs.frame[name].drop_nulls().unique().sort().to_list())
+
+
+def turnable(jobs: JobTable, names: Iterable[str]) -> None:
     """A knob that is no column of ``jobs`` is a `DataError`, which names what was turned there.
 
     >>> from rheostat.core.vocabulary import table
-    >>> from rheostat.questions.parse import parse_space
-    >>> turnable(table({"app": ["a", "a"], "cap_w": [200, 300]}), parse_space(None))
+    >>> turnable(table({"app": ["a", "a"], "cap_w": [200, 300]}), ["nodes"])
     Traceback (most recent call last):
     ...
     rheostat.errors.DataError: --knob: column nodes is missing; turned here: --knob cap_w=200,300
     """
-    missing = [n for n in space.names if n not in jobs.columns]
+    missing = [n for n in names if n not in jobs.columns]
     if not missing:
         return
     turned = [f"--knob {quote(f'{n}={values}')}" for n, values in turned_columns(jobs)]

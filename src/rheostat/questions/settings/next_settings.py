@@ -19,8 +19,8 @@ from rheostat.explanation.number_words import setting_words
 from rheostat.questions import inputs, listener
 from rheostat.questions.answer import Answer
 from rheostat.questions.listener import question
-from rheostat.questions.parse import Knobs, Names, parse_rules, parse_space
-from rheostat.questions.settings.knob_columns import turnable
+from rheostat.questions.parse import Knobs, Names, knob_names, parse_rules, parse_space
+from rheostat.questions.settings.knob_columns import turnable, valued
 from rheostat.questions.settings.unlike_runs import of_one_kind, tell_unlike
 from rheostat.tradeoff.all_settings import RUNTIME_ENERGY
 from rheostat.tradeoff.limits import Limit
@@ -159,9 +159,10 @@ def next_settings(
     >>> next_settings(runs, knobs="nodes=1,2,4", method="sobol").settings
     ({'nodes': 2},)
     """
-    space, rules = parse_space(knobs), parse_rules(rule, limits)
-    jobs = inputs.opened(runs, format, columns, space.names, renamed)
-    turnable(jobs, space)
+    names, rules = knob_names(knobs), parse_rules(rule, limits)
+    jobs = inputs.opened(runs, format, columns, names, renamed)
+    turnable(jobs, names)
+    space = parse_space(valued(jobs, knobs))
     jobs, own = of_one_kind(jobs, inputs.only(jobs, where), space)
     wanted = inputs.judged(own, objectives, model=False)
     inputs.countable(wanted, own.columns)
