@@ -50,3 +50,12 @@ def test_a_page_has_the_others_behind_a_fold() -> None:
 def test_what_is_folded_already_is_left_alone() -> None:
     folded = Section("all", grid=report(30).sections[0].grid, folded=True)
     assert shortened([folded]) == [folded]
+
+
+def test_headings_of_a_wide_table_break_between_words_alone() -> None:
+    heads = ("application", "jobs", "node-hours", "share", "core-hours", "jobs not completed",
+             "node-hours not completed", "mean wait")  # fmt: skip
+    grid = Grid(heads, (("lammps", 1, 24.0, 0.8, 754.0, 0.0, 0.0, 0.0),))
+    lines = shown(Report("", [Section("", (), grid)])).splitlines()
+    words = {word for line in lines for word in line.split()}
+    assert {word for head in heads for word in head.split()} <= words

@@ -7,7 +7,9 @@ screen reader get the whole message.  rich honours NO_COLOR and the terminal's w
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 
+from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
@@ -68,7 +70,7 @@ def _section(section: Section, width: int) -> RenderableType:
             legend = [LEGEND] if section.chart.kind == "front" else []
             parts += ["", Text(printable("\n".join([*lines, *legend])), no_wrap=True), ""]
     if section.grid:
-        parts.append(grid_table(section.grid))
+        parts.append(grid_table(section.grid, width))
     return Group(*parts)
 
 
@@ -81,19 +83,27 @@ def _labelled(label: str, body: RenderableType) -> Table:
     return table
 
 
-def grid_table(grid: Grid) -> Table:
-    """A `Grid` as a rich table; the marked row is bold."""
-    table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="dim")
+def grid_table(grid: Grid, width: int) -> Table:
+    """A `Grid` as a rich table; the marked row is bold.
+
+    Where it is wider than ``width``, headings break between words (a console breaks within them),
+    and then one blank parts columns, not two.
+    """
     units = (*grid.units, *[""] * (len(grid.heads) - len(grid.units)))
-    for i, head in enumerate(grid.heads):
+    heads = [printable(head_words(h, u)) for h, u in zip(grid.heads, units, strict=True)]
+    rows = [[printable(cell(v, u)) for v, u in zip(r, units, strict=True)] for r in grid.rows]
+    if _table_width(heads, rows) > width:
+        heads = ["\n".join(head.split()) for head in heads]
+    table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="dim",
+                  collapse_padding=_table_width(heads, rows) > width)  # fmt: skip
+    for i, head in enumerate(heads):
         numeric = any(not isinstance(r[i], str) and r[i] is not None for r in grid.rows)
-        table.add_column(
-            escape(printable(head_words(head, units[i]))),
-            justify="right" if numeric else "left",
-            overflow="fold",
-        )
-    for i, row in enumerate(grid.rows):
-        here = i == grid.marked
-        cells = [escape(printable(cell(v, u))) for v, u in zip(row, units, strict=True)]
-        table.add_row(*cells, style="bold" if here else None)
+        table.add_column(escape(head), justify="right" if numeric else "left", overflow="fold")
+    for i, row in enumerate(rows):
+        table.add_row(*map(escape, row), style="bold" if i == grid.marked else None)
     return table
+
+
+def _table_width(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
+    columns = zip(heads, *rows, strict=True)
+    return sum(cell_len(max("\n".join(c).split("\n"), key=cell_len)) + 2 for c in columns) - 2
