@@ -13,8 +13,7 @@ Knobs = Annotated[
     list[str] | None,
     option(
         "What may be turned: nodes=1,2,4,8 or nodes=1..256 (powers of two) or "
-        "cap_w=100..300/50 (steps of 50); in front and next cap_w alone takes the values that were "
-        "run. Repeatable.  [default: nodes=1..256]",
+        "cap_w=100..300/50 (steps of 50). Repeatable.  [default: nodes=1..256]",
         "--knob",
     ),
 ]
