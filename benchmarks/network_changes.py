@@ -5,15 +5,16 @@
 Each scenario is a law from which 200 iteration times are drawn, with noise of 4 % on each, 1 % on
 regular ones.  Of a neighbour there are marks, as in a log, and no telemetry.  Rows are those of
 `network.py`, with the scenario as run; with --hybrid what a hand-over to forecasts saves of the
-simulation, in place of errors.  Whatever of ours was chosen on such series was chosen on seeds from
-100 on.
+simulation, in place of errors, and by how much ours saves more than each of the others on the same
+runs, with 95 % intervals by drawing runs anew.  Whatever of ours was chosen on such series was
+chosen on seeds from 100 on.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -23,10 +24,14 @@ from network import every, savings, show
 from rheostat.core.outcome import Array
 from rheostat.measurement.network.folder import NetworkRun
 from rheostat.measurement.network.network_jobs import NetworkJob
+from rheostat.prediction.iteration_time.hand_over import MOST_ERROR
+from rheostat.recipes.smart import OURS
 
 ITERATIONS, USUAL_S, NOISE, QUIET = 200, 3e-3, 0.04, 0.01
 CHANGE = (60, 140)
 """Iterations between which a neighbour begins or ends."""
+DRAWS = 10_000
+"""Of the runs, with replacement, for an interval."""
 Law = Callable[[np.random.Generator, Array], tuple[Array, tuple[int, int] | None]]
 """From iteration numbers to what each takes, and the iterations within which a neighbour runs."""
 
@@ -113,6 +118,23 @@ def changing_run(name: str, seed: int) -> NetworkRun:
     return NetworkRun(name, pl.DataFrame(rows, schema=names, orient="row"), tuple(jobs))
 
 
+def beside_ours(saved: list[dict[str, Any]]) -> Iterator[str]:
+    """Ours against each of the others on the same runs: saved more, and ends within 1 %."""
+    runs: dict[str, dict[tuple[str, int], tuple[float, float]]] = {}
+    for row in saved:
+        figures = (100.0 * row["saved"], 100.0 * (row["error"] <= MOST_ERROR))
+        runs.setdefault(row["method"], {})[row["run"], row["seed"]] = figures
+    drawn = np.random.default_rng(0).integers(0, len(runs[OURS]), (DRAWS, len(runs[OURS])))
+    for name in (m for m in runs if m != OURS):
+        more = np.array([np.subtract(runs[OURS][k], runs[name][k]) for k in runs[OURS]])
+        low, high = np.percentile(more[drawn].mean(axis=1), [2.5, 97.5], axis=0)
+        parts = [f"{m:.1f} [{a:.1f}, {b:.1f}]"
+                 for m, a, b in zip(more.mean(axis=0), low, high, strict=True)]  # fmt: skip
+        yield (f"ours less {name}: {parts[0]} points of the iterations saved, {parts[1]} points of "
+               f"the runs within 1 %; saves more on {int((more[:, 0] > 0).sum())}, less on "
+               f"{int((more[:, 0] < 0).sum())} of {len(more)}")  # fmt: skip
+
+
 def main() -> None:
     """Rows of all laws and seeds."""
     args = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -136,6 +158,7 @@ def main() -> None:
         print(json.dumps({"hybrid": saved} if given.hybrid else {"rows": rows}))
     else:
         show(rows, saved)
+        print("".join(f"{line}\n" for line in beside_ours(saved)) if saved else "", end="")
 
 
 if __name__ == "__main__":

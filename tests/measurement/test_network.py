@@ -185,18 +185,24 @@ def test_marks_that_are_none_are_noted_and_the_median_of_the_ranks_is_the_applic
     finished, notes = read_iteration_log(tmp_path / "log")
     assert finished.height == 8
     assert [(n.count, n.rows) for n in notes] == [(2, (8, 10)), (1, (9,))]
-    iteration, when, _ = application_marks(finished, 1)
-    assert iteration.tolist() == [0, 1]  # rank 2 had not finished the last one
-    assert when == pytest.approx([1.000001e-3, 2.000001e-3])
+    marks = application_marks(finished, 1)
+    assert marks.iteration.tolist() == [0, 1]  # rank 2 had not finished the last one
+    assert marks.time_s == pytest.approx([1.000001e-3, 2.000001e-3])
 
 
-def test_a_log_with_a_gap_gives_its_longest_stretch(tmp_path):
-    rows = [f"ITERATION {i} node 0 job 0 rank 0 time {1e6 * i}\n" for i in (0, 1, 2, 3, 9)]
+def test_what_a_log_has_no_mark_of_is_passed_over_and_said(tmp_path):
+    rows = [f"ITERATION {i} node 0 job 0 rank 0 time {1e6 * i}\n" for i in (5, 6, 7, 10, 11)]
     (tmp_path / "iterations.txt").write_text("".join(rows))
     run = read_network_run(tmp_path)
-    assert run.iteration_s("job-0") == pytest.approx([1e-3] * 3)
-    assert [(n.count, n.dropped, "longest stretch" in n.message) for n in run.notes] == [
-        (1, True, True)]  # fmt: skip
+    gone = np.nan
+    assert run.iteration_s("job-0") == pytest.approx(
+        [1e-3, 1e-3, gone, gone, gone, 1e-3], nan_ok=True
+    )
+    assert run.mark_s("job-0") == pytest.approx(1e-3 * np.arange(5, 12))
+    assert run.first_iteration("job-0") == 6
+    assert [(n.message, n.count, n.dropped) for n in run.notes] == [
+        ("job-0: iterations have no mark, they are passed over as not seen", 2, False)
+    ]
 
 
 def test_a_parallel_simulation_has_a_log_per_process(tmp_path):

@@ -35,13 +35,15 @@ def test_a_run_without_configuration_names_jobs_by_number(tmp_path):
     lines = [mark(i, r, 1e6 * (i + 1), job) for job in (0, 2) for r in (1, 0) for i in (0, 1, 2)]
     run = run_of(tmp_path, *lines, *[mark(i, 0, 1e6 * (i + 1), 2) for i in range(3, 7)])
     assert run.jobs == (NetworkJob(0, "job-0", (10, 11)), NetworkJob(2, "job-2", (10, 11)))
-    assert (run.network, run.ports, run.links, run.notes) == (None, None, None, ())
+    assert (run.network, run.ports, run.links, run.notes[1:]) == (None, None, None, ())
+    (note,) = run.notes  # one of two ranks goes on alone
+    assert (note.message[:36], note.count) == ("job-2: marks of single ranks are mis", 4)
     assert run.summary() == {
         "run": tmp_path.name, "end_s": 7e-3, "network": None, "windows": None, "links": None,
         "background": [],
         "applications": {
-            name: {"ranks": 2, "iterations": 3, "median_iteration_s": pytest.approx(1e-3),
-                   "ended_s": 3e-3} for name in ("job-0", "job-2")},
+            name: {"ranks": 2, "iterations": n, "median_iteration_s": pytest.approx(1e-3),
+                   "ended_s": end} for name, n, end in (("job-0", 3, 3e-3), ("job-2", 7, None))},
     }  # fmt: skip
 
 
@@ -69,11 +71,23 @@ def test_an_application_of_one_mark_has_ended_if_another_goes_on(tmp_path):
     assert (facts["median_iteration_s"], facts["ended_s"], facts["iterations"]) == (None, 1e-3, 1)
 
 
-def test_a_gap_leaves_the_longest_stretch_and_no_whole_iteration_leaves_none(tmp_path):
-    lines = [mark(i, 0, 1e6 * i) for i in (0, 1, 3, 5, 6, 7)]
-    assert run_of(tmp_path, *lines).mark_s("job-0") == pytest.approx([5e-3, 6e-3, 7e-3])
-    run = run_of(tmp_path, mark(0, 0, 1e6), mark(1, 1, 2e6))
+def test_beyond_a_long_gap_is_another_run_and_no_whole_iteration_leaves_none(tmp_path):
+    lines = [mark(i, 0, 1e6 * (i + 1)) for i in (0, 1, 2, 1003, 1004, 2006, 2007)]
+    run = run_of(tmp_path, *lines)
+    assert len(run.mark_s("job-0")) == 1005  # a gap of 1,000 is passed over, one more is not
+    assert [(n.count, n.dropped, f"{n.message:.42}") for n in run.notes] == [
+        (1000, False, "job-0: iterations have no mark, they are pa"[:42]),
+        (2, True, "job-0: iterations have marks of too few ra"[:42]),
+    ]
+    run = run_of(tmp_path, mark(0, 0, 1e6), mark(1, 1, 2e6), mark(1, 2, 2e6))
     assert (run.mark_s("job-0").tolist(), run.ended_s("job-0")) == ([], np.inf)
+
+
+def test_a_tail_of_too_few_ranks_is_left_out_and_said(tmp_path):
+    """One of four goes on for ten more; what is behind by three may be how the run was stopped."""
+    lines = [mark(i, r, 1e6 * (i + 1)) for i in range(30) for r in range(4) if r == 0 or i < 20]
+    run = run_of(tmp_path, *lines)
+    assert (len(run.mark_s("job-0")), [n.count for n in run.notes if n.dropped]) == (20, [7])
 
 
 def test_marks_of_single_ranks_may_be_missing_but_not_those_of_most(tmp_path):
@@ -167,7 +181,9 @@ def test_what_a_table_lacks_is_said(tmp_path):
     refused(table("time_s\nnan\n"), numbers + "none")
     refused(table("time_s\n2025-11-01T00:00:00\n"), numbers + "'2025-11-01T00:00:00'")
     refused(table("time_s\n3\n2\n"), "time_s: expected when each iteration ended, ascending, got "
-            "times that go back; how long each took belongs into runtime_s")  # fmt: skip
+            "times that go back, first at iteration 1, in 1 of 2 rows; where a clock was set back, "
+            "give what is before or after it; how long each took belongs into runtime_s")  # fmt: skip
+    refused(table("runtime_s\n0\n"), "expected numbers above 0 in runtime_s, got 0")
     run = table("iteration,time_s\n0,1\n0,2\n1,nan\n2,3\n")()
     assert [(n.message, n.count) for n in run.notes[:2]] == [
         ("the row has no time", 1), ("the iteration is there before", 1)]  # fmt: skip

@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
+import polars as pl
 import pytest
 
 from benchmarks.hybrid_run import hybrid_run
@@ -14,7 +15,8 @@ from rheostat.errors import DataError
 from rheostat.measurement.network.folder import NetworkRun, read_network_run
 from rheostat.prediction.iteration_time.hand_over import HandOver
 from rheostat.prediction.iteration_time.port_features import iteration_features
-from rheostat.recipes.smart import backtest, fitted, method, scores
+from rheostat.questions.network import forecast
+from rheostat.recipes.smart import backtest, fitted, method, scores, smart
 from rheostat.simulation.network.network_replay import RunReplay
 
 
@@ -146,3 +148,36 @@ def test_a_model_of_a_run_goes_on_where_the_run_stopped(changing):
     assert model.forecast("milc", 1).time_s[0] == pytest.approx(np.median(times), rel=0.1)
     with pytest.raises(DataError, match="expected ours, last"):
         method("best")
+
+
+def test_lost_marks_leave_the_phase_and_the_number_of_the_next_iteration(tmp_path):
+    """Every fifth iteration is longer; one mark in twenty is lost, and four in a row."""
+    rng = np.random.default_rng(3)
+    times = 0.01 * np.resize([1.0, 1.0, 1.0, 1.0, 1.6], 183) * np.exp(rng.normal(0, 0.01, 183))
+    lost = {*range(20, 183, 20), 150, 151, 152, 153}
+    marks = np.cumsum(times)
+    rows = [f"{i + 7},{marks[i]:.7f}\n" for i in range(183) if i not in lost]
+    (tmp_path / "marks.csv").write_text("iteration,time_s\n" + "".join(rows))
+    facts = forecast(tmp_path / "marks.csv", steps=10).forecasts[0]
+    assert facts.next_s == pytest.approx(np.resize([0.01, 0.016, 0.01, 0.01, 0.01], 10), rel=0.02)
+    assert (facts.first, facts.following) == (8, 190)
+    unseen = {k for i in lost for k in (i - 1, i)}  # an iteration lies between two marks
+    assert set(np.flatnonzero(np.isnan(facts.time_s))) == unseen
+    assert facts.mape < 2.0
+    assert facts.coverage > 0.8
+
+
+def test_a_change_has_the_number_of_its_iteration_though_others_are_not_seen(tmp_path):
+    rows = [f"{i + 100},{3.0 if i >= 60 else 1.0}\n" for i in range(120) if i not in (20, 21)]
+    (tmp_path / "level.csv").write_text("iteration,runtime_s\n" + "".join(rows))
+    answer = forecast(tmp_path / "level.csv", steps=3)
+    assert list(answer.forecasts[0].changes) == [160]
+    assert "the next iteration, 220, takes" in answer.report().sections[0].sentences[0]
+    seen = answer.report().sections[1].chart.series[0]
+    assert (seen["x"][-1], len(seen["x"])) == (219, 117)  # a mark is at either end of an iteration
+
+
+def test_smart_wants_every_mark(changing):
+    gone = replace(changing, finished=changing.finished.filter(pl.col("iteration") != 50))
+    with pytest.raises(DataError, match="milc: SMART expects a mark of every iteration"):
+        smart(gone, "milc")

@@ -23,14 +23,16 @@ class ForecastFacts:
     ----------
     app
         Its name.
+    first
+        Number of the first iteration, that of the mark at its end.
     time_s
-        Iterations that were seen.
+        Iterations of the run, NaN where one was not seen.
     said_s
         What was forecast one ahead of each.
     next_s, low_s, high_s
         The iterations to come.
     changes
-        Iterations at which the level changed.
+        Numbers of the iterations at which the level changed.
     mape, coverage
         One ahead, over the scored iterations; in percent, and a share.
     last_mape
@@ -40,6 +42,7 @@ class ForecastFacts:
     """
 
     app: str
+    first: int
     time_s: Array
     said_s: Array
     next_s: Array
@@ -51,11 +54,16 @@ class ForecastFacts:
     coverage: float | None
     reason: str
 
+    @property
+    def following(self) -> int:
+        """Number of the next iteration."""
+        return self.first + len(self.time_s)
+
 
 def explain_forecast(run: str, apps: Sequence[ForecastFacts]) -> Report:
     """Sections per application, and all numbers as facts."""
     said = [
-        f"{a.app}: the next iteration takes {_span(nearest)}{_how_sure(a)}."
+        f"{a.app}: the next iteration, {a.following}, takes {_span(nearest)}{_how_sure(a)}."
         for a in apps[:3]
         if (nearest := _ahead(a, 1))
     ]
@@ -68,11 +76,15 @@ def explain_forecast(run: str, apps: Sequence[ForecastFacts]) -> Report:
 def _grid(apps: Sequence[ForecastFacts]) -> Grid:
     heads = ("app", "iterations", "next", "in 10", "error", "error of the last one", "coverage")
     rows = tuple(
-        (a.app, len(a.time_s), _ahead(a, 1), _ahead(a, 10), _part(a.mape), _part(a.last_mape),
+        (a.app, _seen(a), _ahead(a, 1), _ahead(a, 10), _part(a.mape), _part(a.last_mape),
          a.coverage)
         for a in apps
     )  # fmt: skip
     return Grid(heads, rows, ("", "", "s", "s", "rate", "rate", "share"))
+
+
+def _seen(a: ForecastFacts) -> int:
+    return int(np.isfinite(a.time_s).sum())
 
 
 def _ahead(a: ForecastFacts, step: int) -> tuple[float, float, float] | None:
@@ -96,7 +108,7 @@ def _part(percent: float | None) -> float | None:
 
 
 def _sentences(a: ForecastFacts) -> tuple[str, ...]:
-    said = [f"{len(a.time_s)} iterations were seen."]
+    said = [f"{_seen(a)} iterations were seen."]
     if a.changes:
         at = ", ".join(str(c) for c in a.changes[-8:])
         said.append(f"The level changed at iteration {at}.")
@@ -106,32 +118,32 @@ def _sentences(a: ForecastFacts) -> tuple[str, ...]:
 
 
 def _chart(a: ForecastFacts) -> Chart:
-    n = len(a.time_s)
-    begin = max(n - SHOWN, 0)
-    seen, ahead = list(range(begin, n)), list(range(n, n + len(a.next_s)))
+    begin = max(len(a.time_s) - SHOWN, 0)
+    ahead = list(range(a.following, a.following + len(a.next_s)))
     ends = [float(np.nanmin([*a.time_s[begin:], *a.low_s])),
             float(np.nanmax([*a.time_s[begin:], *a.high_s]))]  # fmt: skip
     series: list[dict[str, Any]] = [
-        {"name": "simulated", "x": seen, "y": a.time_s[begin:].tolist(), "size": 5.0},
-        {"name": "forecast one ahead", "x": _there(a.said_s, begin)[0],
-         "y": _there(a.said_s, begin)[1], "size": 5.0, "symbol": "cross"},
+        {"name": "simulated", **_there(a.time_s, begin, a.first), "size": 5.0},
+        {"name": "forecast one ahead", **_there(a.said_s, begin, a.first), "size": 5.0,
+         "symbol": "cross"},
         {"name": "to come", "x": ahead, "y": a.next_s.tolist(), "low": a.low_s.tolist(),
          "high": a.high_s.tolist(), "size": 6.0, "symbol": "diamond"},
     ]  # fmt: skip
     series += [{"name": f"change at {c}", "x": [c, c], "y": ends, "line": True}
-               for c in a.changes if c >= begin]  # fmt: skip
+               for c in a.changes if c >= a.first + begin]  # fmt: skip
     return Chart("scatter", tuple(series), ("iteration", "time of an iteration"), units=("", "s"))
 
 
-def _there(values: Array, begin: int) -> tuple[list[int], list[float]]:
-    """Places and values of the numbers that are there."""
+def _there(values: Array, begin: int, first: int) -> dict[str, list[float]]:
+    """Iterations and values of the numbers that are there."""
     kept = [i for i in range(begin, len(values)) if np.isfinite(values[i])]
-    return kept, [float(values[i]) for i in kept]
+    return {"x": [first + i for i in kept], "y": [float(values[i]) for i in kept]}
 
 
 def _facts(a: ForecastFacts) -> dict[str, Any]:
     return {
-        "iterations": len(a.time_s), "time_s": a.time_s.tolist(),
+        "iterations": _seen(a), "first_iteration": a.first, "next_iteration": a.following,
+        "time_s": a.time_s.tolist(),
         "forecast_s": a.next_s.tolist(), "low_s": a.low_s.tolist(), "high_s": a.high_s.tolist(),
         "changes": list(a.changes), "mape": a.mape, "mape_last": a.last_mape,
         "coverage": a.coverage, "simulate": bool(a.reason), "reason": a.reason,

@@ -59,7 +59,7 @@ class IterationBacktest:
     Parameters
     ----------
     time_s
-        What came, (iterations,).
+        What came, (iterations,); NaN where it is not known.
     forecast_s, low_s, high_s
         Row t was said before iteration t, column h is h + 1 iterations ahead.
     simulate
@@ -92,11 +92,11 @@ class IterationBacktest:
         return np.asarray(np.abs(said / truth - 1.0))
 
     def hits(self, step: int) -> np.ndarray[Any, Any]:
-        """Whether the truth lay in the interval."""
+        """Whether the truth lay in the interval, where it is known."""
         truth = self.truth(step)
         rows = slice(self.first, self.first + len(truth))
         low, high = self.low_s[rows, step - 1], self.high_s[rows, step - 1]
-        return np.asarray((low <= truth) & (truth <= high))
+        return np.asarray((low <= truth) & (truth <= high))[np.isfinite(truth)]
 
     @property
     def ms_per_answer(self) -> float:
@@ -134,8 +134,8 @@ def backtest(
         Answers and truths in order of time, the same as those of `rheostat network serve`.
     """
     times = run.iteration_s(app)
-    if len(times) < LEAST:
-        raise DataError(run.name, [f"{app}: expected {LEAST} iterations or more, got {len(times)}"])
+    if (seen := int(np.isfinite(times).sum())) < LEAST:
+        raise DataError(run.name, [f"{app}: expected {LEAST} iterations or more, got {seen}"])
     replay = RunReplay(run, app, forecaster, ends_known=ends_known)
     answers: list[IterationForecast] = []
     spent = 0.0
@@ -204,6 +204,8 @@ def smart(
     """
     if run.ports is None or run.network is None:
         raise DataError(run.name, ["expected net.conf and port telemetry for SMART"])
+    if np.isnan(run.iteration_s(app)).any():
+        raise DataError(run.name, [f"{app}: SMART expects a mark of every iteration"])
     finished = run.mark_s(app)
     end = np.searchsorted(run.ports.end_s, finished, side="right")
     features = iteration_features(run.ports.values, pairwise(end.tolist()), run.network.peer)

@@ -18,6 +18,7 @@ from rheostat.core.storage.file_kinds import describe_file, other_kind
 from rheostat.errors import DataError
 from rheostat.measurement.network.dragonfly import Dragonfly, read_dragonfly
 from rheostat.measurement.network.iteration_log import (
+    ApplicationMarks,
     application_marks,
     looks_like_log,
     read_iteration_log,
@@ -41,6 +42,8 @@ iterations."""
 
 MOST_APPS = 1000
 """Applications of a run: to look at each takes milliseconds, to forecast it a second."""
+LONGEST_GAP = 1000
+"""Iterations without a mark that are passed over; what lies beyond more of them is another run."""
 OTHER_UNIT = 100.0
 """Times that telemetry goes on after the last mark, from which the two may differ in their unit."""
 
@@ -80,20 +83,20 @@ class NetworkRun:
     def mark_s(self, app: str) -> Array:
         """When the application finished its iterations, s since the start of the run.
 
-        Where marks are missing (iterations that a surrogate skipped), the longest stretch without
-        a gap.
+        Where marks are missing (lines that were lost, iterations that a surrogate skipped), at even
+        distances between those around.
         """
-        return max(self._stretches(app), key=len)
+        marks = self._of_ranks[app]
+        if not len(marks.iteration):
+            return marks.time_s
+        every = np.arange(marks.iteration[0], marks.iteration[-1] + 1)
+        return np.interp(every, marks.iteration, marks.time_s)
 
     @cached_property
-    def _of_ranks(self) -> dict[str, tuple[Array, Array, int]]:
-        """`application_marks` by application."""
-        return {a: application_marks(self.finished, j.job) for a, j in self.applications.items()}
-
-    def _stretches(self, app: str) -> list[Array]:
-        """Marks of an application, cut where some are missing."""
-        iteration, when, _ = self._of_ranks[app]
-        return np.split(when, np.flatnonzero(np.diff(iteration) != 1) + 1)
+    def _of_ranks(self) -> dict[str, ApplicationMarks]:
+        """Marks by application, of the longest part without a gap of more than `LONGEST_GAP`."""
+        return {a: max(_parts(application_marks(self.finished, j.job)), key=lambda m: len(m.time_s))
+                for a, j in self.applications.items()}  # fmt: skip
 
     def checked(self) -> NetworkRun:
         """With notes where marks, or telemetry of the time of some, are missing.
@@ -109,29 +112,25 @@ class NetworkRun:
             raise DataError(self.name, [said])
         notes, problems = [*self._without_telemetry()], []
         for app in self.applications:
-            stretches = self._stretches(app)
-            when = np.concatenate(stretches)
+            marks = self._of_ranks[app]
+            when = marks.time_s
             if 0.0 < (usual := _median(np.diff(when)) or 0.0) < NS:
                 problems.append(
                     f"{app}: expected marks in ns, got a median iteration of "
                     f"{usual / NS:.2g} ns; a table may have another unit (time_s)"
                 )
-            if missing := self._of_ranks[app][2]:
-                notes.append(
-                    Note(
-                        f"{app}: marks of single ranks are missing, the median of the "
-                        "others is used",
-                        (),
-                        missing,
-                    )
-                )
+            if marks.missing:
+                said = "marks of single ranks are missing, the median of the others is used"
+                notes.append(Note(f"{app}: {said}", (), marks.missing))
             problems += [f"{app}: expected iterations one after the other, got one that ended at "
                          f"{b:.9g} s, after one at {a:.9g} s" for a, b in pairwise(when.tolist())
                          if b <= a][:1]  # fmt: skip
-            if len(stretches) > 1:
-                left = len(when) - max(map(len, stretches))
-                notes.append(Note(f"{app}: marks are missing, the longest stretch without a gap is "
-                                  "used, others are left out", (), left, True))  # fmt: skip
+            if passed := len(self.mark_s(app)) - len(when):
+                said = "iterations have no mark, they are passed over as not seen"
+                notes.append(Note(f"{app}: {said}", (), passed))
+            if marks.after:
+                said = "iterations have marks of too few ranks, or lie beyond a gap of more than"
+                notes.append(Note(f"{app}: {said} {LONGEST_GAP:,}", (), marks.after, True))
         if problems:
             raise DataError(self.name, problems)
         return replace(self, notes=(*self.notes, *notes))
@@ -149,8 +148,16 @@ class NetworkRun:
                        "both in ns?", (), 0)  # fmt: skip
 
     def iteration_s(self, app: str) -> Array:
-        """Seconds between the marks of an application."""
-        return np.diff(self.mark_s(app))
+        """Seconds between the marks of an application, NaN where one of the two is missing."""
+        marks = self._of_ranks[app]
+        out = np.full(max(len(self.mark_s(app)) - 1, 0), np.nan)
+        after_one = np.flatnonzero(np.diff(marks.iteration) == 1)
+        out[marks.iteration[after_one] - marks.iteration[:1]] = np.diff(marks.time_s)[after_one]
+        return out
+
+    def first_iteration(self, app: str) -> int:
+        """Number of the first iteration: that of the mark at its end, the second."""
+        return int(self._of_ranks[app].iteration[0]) + 1
 
     @property
     def end_s(self) -> float:
@@ -171,7 +178,7 @@ class NetworkRun:
     def summary(self) -> dict[str, Any]:
         """Sizes as plain data."""
         apps = {
-            app: {"ranks": job.ranks, "iterations": len(self.mark_s(app)),
+            app: {"ranks": job.ranks, "iterations": len(self._of_ranks[app].time_s),
                   "median_iteration_s": _median(self.iteration_s(app)),
                   "ended_s": _finite(self.ended_s(app))}
             for app, job in self.applications.items()
@@ -194,8 +201,17 @@ class NetworkRun:
         }  # fmt: skip
 
 
+def _parts(marks: ApplicationMarks) -> list[ApplicationMarks]:
+    """Marks cut at gaps that are too long; each says how many iterations the others have."""
+    cuts = np.flatnonzero(np.diff(marks.iteration) > LONGEST_GAP + 1) + 1
+    pairs = zip(np.split(marks.iteration, cuts), np.split(marks.time_s, cuts), strict=True)
+    return [replace(marks, iteration=i, time_s=t, after=marks.after + len(marks.iteration) - len(i))
+            for i, t in pairs]  # fmt: skip
+
+
 def _median(values: Array) -> float | None:
-    return float(np.median(values)) if len(values) else None
+    there = values[np.isfinite(values)]
+    return float(np.median(there)) if len(there) else None
 
 
 def _finite(value: float) -> float | None:

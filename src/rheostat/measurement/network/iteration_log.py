@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
@@ -94,7 +95,28 @@ def read_iteration_log(*paths: str | Path) -> tuple[pl.DataFrame, list[Note]]:
     return ordered, notes
 
 
-def application_marks(finished: pl.DataFrame, job: int) -> tuple[Array, Array, int]:
+@dataclass(frozen=True, eq=False)
+class ApplicationMarks:
+    """When an application finished its iterations, as far as most of its ranks say.
+
+    Parameters
+    ----------
+    iteration, time_s
+        Iterations that half of the ranks or more finished, ascending, up to the last that all
+        ranks finished which had not fallen silent more than `SILENT` iterations before the end.
+    missing
+        Marks of single ranks that are not there in these iterations.
+    after
+        Iterations behind these of which fewer ranks have marks, beyond `SILENT`.
+    """
+
+    iteration: Array
+    time_s: Array
+    missing: int
+    after: int
+
+
+def application_marks(finished: pl.DataFrame, job: int) -> ApplicationMarks:
     """When an application finished each iteration: the median over its ranks.
 
     Ranks of one application differ by 0.1 to 1 % within an iteration, so one series per
@@ -107,14 +129,6 @@ def application_marks(finished: pl.DataFrame, job: int) -> tuple[Array, Array, i
         What `read_iteration_log` returns.
     job
         Number of the job.
-
-    Returns
-    -------
-    iteration, time_s
-        Iterations that more than half of the ranks finished, ascending, up to the last that all
-        ranks finished which had not fallen silent more than `SILENT` iterations before the end.
-    missing
-        Marks of single ranks that are not there in these iterations.
     """
     own = finished.filter(pl.col("job") == job)
     last = own.group_by("rank").agg(pl.col("iteration").max())["iteration"].to_numpy()
@@ -123,8 +137,11 @@ def application_marks(finished: pl.DataFrame, job: int) -> tuple[Array, Array, i
         own.filter(pl.col("iteration") <= end)
         .group_by("iteration")
         .agg(pl.col("time_s").median(), pl.len().alias("ranks"))
-        .filter(2 * pl.col("ranks") > len(last))
+        .filter(2 * pl.col("ranks") >= len(last))
         .sort("iteration")
     )
     missing = done.height * len(last) - int(done["ranks"].sum())
-    return done["iteration"].to_numpy(), np.asarray(done["time_s"].to_numpy(), float), missing
+    iteration = done["iteration"].to_numpy()
+    after = int((own["iteration"].unique() > (iteration.max() if done.height else -1)).sum())
+    when = np.asarray(done["time_s"].to_numpy(), float)
+    return ApplicationMarks(iteration, when, missing, max(after - SILENT, 0))

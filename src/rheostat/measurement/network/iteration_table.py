@@ -74,7 +74,8 @@ def read_iteration_table(path: str | Path) -> tuple[pl.DataFrame, list[Note]]:
             "expected one column time_s (when an iteration ended) or runtime_s (how long it took), "
             f"or with _ms, _us, _ns, got {got[:300]}"])  # fmt: skip
     frame = _typed(path, raw, timed[0]).with_row_index("row")
-    good = frame.filter(pl.col("time_s").is_finite() & (pl.col("time_s") >= 0))
+    least = pl.col("time_s") > 0 if timed[0] in TOOK else pl.col("time_s") >= 0
+    good = frame.filter(pl.col("time_s").is_finite() & least)
     if odd := sorted(set(frame["row"]) - set(good["row"])):
         notes.append(note_rows("the row has no time", odd, dropped=True))
     once = good.unique(["job", "iteration", "rank"], keep="first")
@@ -82,16 +83,19 @@ def read_iteration_table(path: str | Path) -> tuple[pl.DataFrame, list[Note]]:
         notes.append(note_rows("the iteration is there before", twice, dropped=True))
     if not once.height:
         got = next((repr(v) for v in raw[timed[0]].drop_nulls()), "none")
-        problem = (
-            f"expected numbers from 0 in {timed[0]}, counted from where the run began, got {got}"
-        )
-        raise DataError(str(path), [problem])
+        from_where = "above 0" if timed[0] in TOOK else "from 0"
+        counted = "" if timed[0] in TOOK else ", counted from where the run began"
+        expected = f"expected numbers {from_where} in {timed[0]}{counted}, got {got}"
+        raise DataError(str(path), [expected])
     ordered = once.drop("row").sort("job", "iteration", "rank")
-    back = pl.col("time_s").diff().over("job", "rank") < 0
-    if timed[0] in ENDED and ordered.select(back.any()).item():
+    back = ordered.filter(pl.col("time_s").diff().over("job", "rank") < 0)
+    if timed[0] in ENDED and back.height:
+        at = back["iteration"][0]
         raise DataError(str(path), [
-            f"{timed[0]}: expected when each iteration ended, ascending, got times that go back; "
-            "how long each took belongs into runtime_s"])  # fmt: skip
+            f"{timed[0]}: expected when each iteration ended, ascending, got times that go back, "
+            f"first at iteration {at}, in {back.height} of {ordered.height} rows; where a clock "
+            "was set back, give what is before or after it; how long each took belongs into "
+            "runtime_s"])  # fmt: skip
     return (_ended(ordered) if timed[0] in TOOK else ordered), notes
 
 

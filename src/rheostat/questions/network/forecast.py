@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from rheostat.core.report import Grid, Report
 from rheostat.explanation.iteration_times import ForecastFacts, explain_forecast
 from rheostat.measurement.network.folder import NetworkRun
@@ -99,8 +101,11 @@ def _forecast(run: NetworkRun, app: str, steps: int) -> ForecastFacts:
     model = AdaptiveForecaster()
     tested = backtest(run, app, model, steps=steps)
     one, last = (scores(t, (1,))[1] for t in (tested, backtest(run, app, method(LAST), steps=1)))
+    seen = np.flatnonzero(np.isfinite(tested.time_s))  # a change is counted in these
+    first = run.first_iteration(app)
+    changes = [first + int(seen[c]) for c in model.change.at]
     return ForecastFacts(
-        app, tested.time_s, tested.forecast_s[:, 0], tested.after.time_s, tested.after.low_s,
-        tested.after.high_s, model.change.at, one["mape"], last["mape"], one["coverage"],
+        app, first, tested.time_s, tested.forecast_s[:, 0], tested.after.time_s, tested.after.low_s,
+        tested.after.high_s, changes, one["mape"], last["mape"], one["coverage"],
         tested.after.reason,
     )  # fmt: skip

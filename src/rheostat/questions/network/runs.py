@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 from rheostat.errors import DataError
 from rheostat.measurement.network.folder import NetworkRun, read_network_run
 from rheostat.questions import listener
@@ -27,13 +29,12 @@ def applications(run: NetworkRun, wanted: Names) -> list[str]:
     known, asked = list(run.applications), parse_names(wanted)
     if odd := [a for a in asked if a not in known]:
         raise DataError("--app", [f"expected {', '.join(known)}, got {a}" for a in odd])
-    long = [a for a in known if len(run.iteration_s(a)) >= LEAST]
+    seen = {a: int(np.isfinite(run.iteration_s(a)).sum()) for a in known}
+    long = [a for a in known if seen[a] >= LEAST]
     if not (apps := list(dict.fromkeys(asked or long))):
-        counts = ", ".join(f"{a} with {len(run.iteration_s(a))}" for a in known)
+        counts = ", ".join(f"{a} with {n}" for a, n in seen.items())
         raise DataError(run.name, [
             f"expected an application of {LEAST} iterations or more, got {counts}"])  # fmt: skip
     for app in () if asked else (a for a in known if a not in long):
-        listener.line(
-            f"{app} is left out: expected {LEAST} iterations, got {len(run.iteration_s(app))}"
-        )
+        listener.line(f"{app} is left out: expected {LEAST} iterations, got {seen[app]}")
     return apps

@@ -88,10 +88,13 @@ class RunReplay:
             self._show(*self.events.pop()[1:])
 
     def simulated(self, time_s: float) -> None:
-        """The application's next iteration was simulated and took so long."""
-        self.passed += 1
-        self.service.report(self.client, [time_s])
-        self.until(self.group.now_s)
+        """The next iteration was simulated and took so long; NaN: its marks were lost."""
+        if np.isnan(time_s):
+            self._pass(1)
+        else:
+            self.passed += 1
+            self.service.report(self.client, [time_s])
+            self.until(self.group.now_s)
 
     def skipped(self, most: int) -> int:
         """Iterations that nobody simulated: ``most``, or those until another job has ended.
@@ -107,8 +110,12 @@ class RunReplay:
             if [n.running for n in around.neighbours] != running:
                 break
             steps += 1
-        self.group.forecaster.skip(steps)
-        self.passed += steps
-        self.group.move(own[at + 1 : at + steps + 1].tolist())
-        self.until(self.group.now_s)
+        self._pass(steps)
         return steps
+
+    def _pass(self, steps: int) -> None:
+        """So many iterations go by unseen; when they were over, the run says."""
+        begin, self.passed = self.passed + 1, self.passed + steps
+        self.group.forecaster.skip(steps)
+        self.group.move(self.finished_s[self.client][begin : self.passed + 1].tolist())
+        self.until(self.group.now_s)
