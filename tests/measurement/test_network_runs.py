@@ -180,9 +180,12 @@ def test_what_a_table_lacks_is_said(tmp_path):
     numbers = "expected numbers from 0 in time_s, counted from where the run began, got "
     refused(table("time_s\nnan\n"), numbers + "none")
     refused(table("time_s\n2025-11-01T00:00:00\n"), numbers + "'2025-11-01T00:00:00'")
-    refused(table("time_s\n3\n2\n"), "time_s: expected when each iteration ended, ascending, got "
-            "times that go back, first at iteration 1, in 1 of 2 rows; where a clock was set back, "
-            "give what is before or after it; how long each took belongs into runtime_s")  # fmt: skip
+    refused(
+        table("time_s\n3\n2\n"),
+        "time_s: expected when each iteration ended, ascending, got "
+        "times that go back, first at iteration 1, in 1 of 2 rows; where a clock was set "
+        "back, give what is before or after it; how long each took belongs into runtime_s",
+    )
     refused(table("runtime_s\n0\n"), "expected numbers above 0 in runtime_s, got 0")
     run = table("iteration,time_s\n0,1\n0,2\n1,nan\n2,3\n")()
     assert [(n.message, n.count) for n in run.notes[:2]] == [
