@@ -134,6 +134,16 @@ def test_beyond_the_horizon_the_pattern_goes_on(service):
     assert again[:3] == pytest.approx([1e5] * 3, rel=0.1)
 
 
+def test_records_follow_a_window_longer_than_any_that_the_rule_knows(tmp_path):
+    """A director takes the window that its configuration names; a refusal would end its run."""
+    service = DirectorService(ClientForecasts({1: "halo"}, most_error=0.01), tmp_path)
+    reply(service, request("send-records", "1", "40"), "3e6 " * 40)
+    for _ in range(45):
+        assert reply(service, request("inference", "1", "1"))["status"] == "done"
+    assert reply(service, request("send-records", "1", "9"), "3e6 " * 9)["status"] == "done"
+    assert service.clients.groups["halo"].control.forecast_s == pytest.approx(45 * 3e-3)
+
+
 def test_records_that_are_no_times_are_dropped_and_ranks_are_one_series(service):
     reply(service, request("send-records", "1", "4"), "1e5 nan -3 inf 2e5")
     assert service.clients.counts() == {1: 2}

@@ -86,11 +86,11 @@ class NetworkRun:
         Where marks are missing (lines that were lost, iterations that a surrogate skipped), at even
         distances between those around.
         """
-        marks = self._of_ranks[app]
-        if not len(marks.iteration):
-            return marks.time_s
-        every = np.arange(marks.iteration[0], marks.iteration[-1] + 1)
-        return np.interp(every, marks.iteration, marks.time_s)
+        ends = self._of_ranks[app]
+        if not len(ends.iteration):
+            return ends.time_s
+        every = np.arange(ends.iteration[0], ends.iteration[-1] + 1)
+        return np.interp(every, ends.iteration, ends.time_s)
 
     @cached_property
     def _of_ranks(self) -> dict[str, ApplicationMarks]:
@@ -112,25 +112,25 @@ class NetworkRun:
             raise DataError(self.name, [said])
         notes, problems = [*self._without_telemetry()], []
         for app in self.applications:
-            marks = self._of_ranks[app]
-            when = marks.time_s
+            ends = self._of_ranks[app]
+            when = ends.time_s
             if 0.0 < (usual := _median(np.diff(when)) or 0.0) < NS:
                 problems.append(
                     f"{app}: expected marks in ns, got a median iteration of "
                     f"{usual / NS:.2g} ns; a table may have another unit (time_s)"
                 )
-            if marks.missing:
+            if ends.missing:
                 said = "marks of single ranks are missing, the median of the others is used"
-                notes.append(Note(f"{app}: {said}", (), marks.missing))
+                notes.append(Note(f"{app}: {said}", (), ends.missing))
             problems += [f"{app}: expected iterations one after the other, got one that ended at "
                          f"{b:.9g} s, after one at {a:.9g} s" for a, b in pairwise(when.tolist())
                          if b <= a][:1]  # fmt: skip
             if passed := len(self.mark_s(app)) - len(when):
                 said = "iterations have no mark, they are passed over as not seen"
                 notes.append(Note(f"{app}: {said}", (), passed))
-            if marks.after:
+            if ends.after:
                 said = "iterations have marks of too few ranks, or lie beyond a gap of more than"
-                notes.append(Note(f"{app}: {said} {LONGEST_GAP:,}", (), marks.after, True))
+                notes.append(Note(f"{app}: {said} {LONGEST_GAP:,}", (), ends.after, True))
         if problems:
             raise DataError(self.name, problems)
         return replace(self, notes=(*self.notes, *notes))
@@ -149,10 +149,10 @@ class NetworkRun:
 
     def iteration_s(self, app: str) -> Array:
         """Seconds between the marks of an application, NaN where one of the two is missing."""
-        marks = self._of_ranks[app]
+        ends = self._of_ranks[app]
         out = np.full(max(len(self.mark_s(app)) - 1, 0), np.nan)
-        after_one = np.flatnonzero(np.diff(marks.iteration) == 1)
-        out[marks.iteration[after_one] - marks.iteration[:1]] = np.diff(marks.time_s)[after_one]
+        after_one = np.flatnonzero(np.diff(ends.iteration) == 1)
+        out[ends.iteration[after_one] - ends.iteration[:1]] = np.diff(ends.time_s)[after_one]
         return out
 
     def first_iteration(self, app: str) -> int:
@@ -201,11 +201,11 @@ class NetworkRun:
         }  # fmt: skip
 
 
-def _parts(marks: ApplicationMarks) -> list[ApplicationMarks]:
+def _parts(ends: ApplicationMarks) -> list[ApplicationMarks]:
     """Marks cut at gaps that are too long; each says how many iterations the others have."""
-    cuts = np.flatnonzero(np.diff(marks.iteration) > LONGEST_GAP + 1) + 1
-    pairs = zip(np.split(marks.iteration, cuts), np.split(marks.time_s, cuts), strict=True)
-    return [replace(marks, iteration=i, time_s=t, after=marks.after + len(marks.iteration) - len(i))
+    cuts = np.flatnonzero(np.diff(ends.iteration) > LONGEST_GAP + 1) + 1
+    pairs = zip(np.split(ends.iteration, cuts), np.split(ends.time_s, cuts), strict=True)
+    return [replace(ends, iteration=i, time_s=t, after=ends.after + len(ends.iteration) - len(i))
             for i, t in pairs]  # fmt: skip
 
 

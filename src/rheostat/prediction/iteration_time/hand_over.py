@@ -96,7 +96,8 @@ class HandOver:
     def forecast(self, answer_s: Array) -> None:
         """These iterations were forecast instead; simulation begins anew."""
         total = float(answer_s.sum())
-        off, spread = self.expected(min(w for w in WINDOWS if w >= len(answer_s)))
+        near = (w for w in WINDOWS if w >= len(answer_s))  # a director may take a longer one
+        off, spread = self.expected(min(near, default=WINDOWS[0]))
         self.off_s += off * total
         self.variance += (spread * total) ** 2
         self.elapsed_s += total
