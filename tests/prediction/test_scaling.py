@@ -80,6 +80,20 @@ def test_evidence_is_the_normal_density():
             )
 
 
+def test_curves_looked_at_together_have_the_evidence_of_each_alone():
+    """Of equal settings, with other settings among them, and with no past job in common."""
+    rng = np.random.default_rng(4)
+    longer = np.arange(1.0, 25.0)[:, None]
+    past = [*jobs(rng, 3), Job(longer, rng.normal(size=(2, 24))), *jobs(rng, 2)]
+    z = rng.normal(size=(3, hyper.SHARED + 1))
+    for structure in structures(NODES, ["nodes"], past):
+        together = hyper.log_evidence_of_each(structure.left_out, z)
+        for j, curve in enumerate(structure.left_out):
+            each = hyper.log_evidence(curve, z, curve.y)
+            alone = np.logaddexp.reduce(each, axis=1) - np.log(each.shape[1])
+            np.testing.assert_allclose(together[:, j], alone, rtol=1e-9)
+
+
 def test_one_member_agrees_with_gpytorch_exact_gp():
     """With level, law and roughness terms given as a kernel, the posterior mean is the same."""
     model = ensemble([], members=1)

@@ -14,6 +14,7 @@ from rheostat.tradeoff.search import search
 
 pytest.importorskip("gpytorch")
 
+from rheostat.prediction.scaling_law import LawEnsemble
 from rheostat.tradeoff.limits import Limit
 from rheostat.tradeoff.propose.law_guided import LawGuided, past_jobs
 
@@ -61,6 +62,21 @@ def test_four_measurements_find_nearly_all_that_four_can():
 
     best = max(hypervolume_2d(y[list(c)], (1.1, 1.1)) for c in combinations(range(len(y)), 4))
     assert hypervolume_2d(y[place], (1.1, 1.1)) >= 0.97 * best
+
+
+def test_what_the_model_was_told_last_time_is_not_told_again(monkeypatch):
+    told = []
+    tell = LawEnsemble.tell
+    monkeypatch.setattr(LawEnsemble, "tell", lambda *x: told.append(x[1]) or tell(*x))
+    search_, anew = (LawGuided(Knob("nodes", NODES), seed=2) for _ in range(2))
+    for n in (1, 4, 128, 16):
+        job = table({"nodes": [n]})
+        for one in (search_, anew):
+            one.tell(job, measure(job))
+        search_.ask()
+    assert told == [0, 2, 7, 4, 7]  # by nodes: 16 stands before 128, which is told anew
+    later, once = (x.forecast([{"nodes": 8}])["runtime_s"] for x in (search_, anew))
+    assert (later == once).all()
 
 
 def test_past_applications_are_curves_and_short_ones_are_left_out():

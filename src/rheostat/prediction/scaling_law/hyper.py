@@ -23,6 +23,7 @@ Rasmussen and Williams: Gaussian Processes for Machine Learning (2006).
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,6 +38,8 @@ Index = NDArray[np.int64]
 _JITTER = 1e-6
 DENSE = 512
 """Settings up to which matrices over all of them are kept."""
+_ENTRIES = 2_000_000
+"""Covariance entries (16 MB) of several curves worked on together."""
 SHARED = 10
 """Entries of z beside one length scale per coordinate."""
 
@@ -127,9 +130,20 @@ def covariance(
     curve: Curve, z: Array, rows: Index | None = None, columns: Index | None = None
 ) -> Any:
     """Prior covariance (M, 2n, 2m) of a job's curve between settings, by default all with all."""
-    torch = require("torch", extra="search")
     rows = np.arange(len(curve.units)) if rows is None else np.asarray(rows)
     columns = rows if columns is None else np.asarray(columns)
+    k, shared = _own_covariance(curve, z, rows, columns), curve.shared(rows, columns)
+    return k if shared is None else k + _follow(z) * shared
+
+
+def _follow(z: Array) -> Any:
+    """How much each z follows the population, (M, 1, 1)."""
+    return require("torch", extra="search").as_tensor(named(z)["follow"])[:, None, None]
+
+
+def _own_covariance(curve: Curve, z: Array, rows: Index, columns: Index) -> Any:
+    """The part (M, 2n, 2m) of `covariance` that no other job has a share in."""
+    torch = require("torch", extra="search")
     data, h = curve.tensors(), {k: torch.as_tensor(v) for k, v in named(z).items()}
     scaled = data["units"][rows] / h["length"][:, None, :]
     other = scaled if columns is rows else data["units"][columns] / h["length"][:, None, :]
@@ -147,9 +161,6 @@ def covariance(
     tp = col(h["local_rho"] * h["local_t"] * h["local_p"]) * local
     tp = tp + col(h["slope_rho"] * b2 * ratio) * slopes
     k = torch.cat([torch.cat([tt, tp], dim=2), torch.cat([tp, pp], dim=2)], dim=1)
-    shared = curve.shared(rows, columns)
-    if shared is not None:
-        k = k + col(h["follow"]) * shared
     return k + _JITTER * torch.kron(torch.eye(2, dtype=torch.float64), eye)
 
 
@@ -197,16 +208,57 @@ def log_evidence(
     ``noise`` (2n,) are variances of the measurements themselves; none by default.
     """
     torch = require("torch", extra="search")
-    cholesky = require("linear_operator", extra="search").utils.cholesky.psd_safe_cholesky
     with torch.no_grad():
         k = covariance(curve, z, rows)
-        factor = cholesky(k if noise is None else k + torch.diag(torch.as_tensor(noise)))
+        k = k if noise is None else k + torch.diag(torch.as_tensor(noise))
         left = torch.as_tensor(y) - curve.tensors()["means"][:, _both(rows, len(curve.units))]
-        white = torch.linalg.solve_triangular(factor, left.T.expand(len(z), -1, -1), upper=False)
-        logdet = factor.diagonal(dim1=1, dim2=2).log().sum(dim=1)
-        size = left.shape[1]
-        total = -0.5 * (white**2).sum(dim=1) - logdet[:, None] - 0.5 * size * np.log(2 * np.pi)
-    return np.asarray(total.numpy())
+        return np.asarray(_log_density(k, left).numpy())
+
+
+def log_evidence_of_each(curves: Sequence[Curve], z: Array) -> Array:
+    """Log density (M, J) of every curve's own data under each z, all components alike likely."""
+    torch = require("torch", extra="search")
+    out = np.zeros((len(z), len(curves)))
+    for places in _alike(curves, len(z)):
+        these = [curves[j] for j in places]
+        every = np.arange(len(these[0].units))
+        with torch.no_grad():
+            k = _own_covariance(these[0], z, every, every)[:, None]
+            if these[0].population is not None:
+                shared = torch.stack([c.shared(every, every) for c in these])
+                k = k + _follow(z)[:, None] * shared
+            y = torch.as_tensor(np.array([c.y for c in these]))
+            left = y[:, None] - torch.stack([c.tensors()["means"] for c in these])
+            each = _log_density(k, left).numpy()
+        out[:, places] = np.logaddexp.reduce(each, axis=2) - np.log(each.shape[2])
+    return out
+
+
+def _alike(curves: Sequence[Curve], batch: int) -> Iterator[list[int]]:
+    """Places of curves over the same settings that differ by data and population alone."""
+    groups: list[list[int]] = []
+    for j, curve in enumerate(curves):
+        for group in groups:
+            first = curves[group[0]]
+            few = batch * (len(group) + 1) * (2 * len(first.units)) ** 2 <= _ENTRIES
+            same = np.array_equal(first.units, curve.units) and len(first.means) == len(curve.means)
+            if few and same:
+                group.append(j)
+                break
+        else:
+            groups.append([j])
+    yield from groups
+
+
+def _log_density(k: Any, left: Any) -> Any:
+    """Normal log density (..., C) of residuals (..., C, 2n) under covariances (..., 2n, 2n)."""
+    torch = require("torch", extra="search")
+    cholesky = require("linear_operator", extra="search").utils.cholesky.psd_safe_cholesky
+    factor = cholesky(k)
+    white = torch.linalg.solve_triangular(factor, left.mT, upper=False)
+    logdet = factor.diagonal(dim1=-2, dim2=-1).log().sum(dim=-1)
+    size = left.shape[-1]
+    return -0.5 * (white**2).sum(dim=-2) - logdet[..., None] - 0.5 * size * np.log(2 * np.pi)
 
 
 def _both(rows: Index | None, n: int) -> Index:

@@ -54,6 +54,8 @@ EXACT, CANDIDATES = 256, 256
 LISTED, SAMPLED = 20_000, 4_096
 """Settings up to which all are looked at, and how many of a larger space are."""
 Index = NDArray[np.int64]
+Told = tuple[int, float, float, tuple[float, float]]
+"""A setting's place, its log runtime and log power, and the variances of both."""
 
 
 class LawGuided(Searcher):
@@ -89,6 +91,7 @@ class LawGuided(Searcher):
             [] if prior is None else past_jobs(prior, self.space.names, by, levels(self.space))
         )
         self._fresh: tuple[int, LawEnsemble] | None = None
+        self._told: list[tuple[Told, LawEnsemble]] = []
         self._drawn: tuple[tuple[int, int], Index, dict[str, Array]] | None = None
 
     @property
@@ -238,14 +241,26 @@ class LawGuided(Searcher):
         if self._fresh is None or self._fresh[0] != len(settings):
             points, named = self._coded(settings)
             ways = structures(points, self.space.names, self._jobs, named)
-            self._fresh = (len(settings), LawEnsemble(ways, seed=self.seed))
-        model, place = self._fresh[1].copy(), {self.key(s): i for i, s in enumerate(settings)}
-        cells = self._cells(place)
+            self._fresh, self._told = (len(settings), LawEnsemble(ways, seed=self.seed)), []
+        cells = self._cells({self.key(s): i for i, s in enumerate(settings)})
         noise = _noise(list(cells.values()))
+        told: list[Told] = []
         for at, logs in cells.items():
             t, p = np.log(np.exp(logs).mean(axis=0)).tolist()
-            model.tell(at, t, p, (noise[0] / len(logs), noise[1] / len(logs)))
-        return model
+            told.append((at, t, p, (noise[0] / len(logs), noise[1] / len(logs))))
+        return self._after(self._fresh[1], told)
+
+    def _after(self, fresh: LawEnsemble, told: Sequence[Told]) -> LawEnsemble:
+        """A copy of the model after ``told``; what begins as the last time is not told again."""
+        same = 0
+        while same < min(len(told), len(self._told)) and told[same] == self._told[same][0]:
+            same += 1
+        del self._told[same:]
+        for one in told[same:]:
+            model = (self._told[-1][1] if self._told else fresh).copy()
+            model.tell(*one)
+            self._told.append((one, model))
+        return (self._told[-1][1] if self._told else fresh).copy()
 
     def _cells(self, place: Mapping[Any, int]) -> dict[int, Array]:
         """Log runtime and log power (k, 2) of the k runs of each setting that was told."""
