@@ -54,7 +54,7 @@ EXACT, CANDIDATES = 256, 256
 LISTED, SAMPLED = 20_000, 4_096
 """Settings up to which all are looked at, and how many of a larger space are."""
 Index = NDArray[np.int64]
-Told = tuple[int, float, float, tuple[float, float]]
+Measured = tuple[int, float, float, tuple[float, float]]
 """A setting's place, its log runtime and log power, and the variances of both."""
 
 
@@ -91,7 +91,7 @@ class LawGuided(Searcher):
             [] if prior is None else past_jobs(prior, self.space.names, by, levels(self.space))
         )
         self._fresh: tuple[int, LawEnsemble] | None = None
-        self._told: list[tuple[Told, LawEnsemble]] = []
+        self._conditioned: list[tuple[Measured, LawEnsemble]] = []
         self._drawn: tuple[tuple[int, int], Index, dict[str, Array]] | None = None
 
     @property
@@ -241,26 +241,26 @@ class LawGuided(Searcher):
         if self._fresh is None or self._fresh[0] != len(settings):
             points, named = self._coded(settings)
             ways = structures(points, self.space.names, self._jobs, named)
-            self._fresh, self._told = (len(settings), LawEnsemble(ways, seed=self.seed)), []
+            self._fresh, self._conditioned = (len(settings), LawEnsemble(ways, seed=self.seed)), []
         cells = self._cells({self.key(s): i for i, s in enumerate(settings)})
         noise = _noise(list(cells.values()))
-        told: list[Told] = []
+        runs: list[Measured] = []
         for at, logs in cells.items():
             t, p = np.log(np.exp(logs).mean(axis=0)).tolist()
-            told.append((at, t, p, (noise[0] / len(logs), noise[1] / len(logs))))
-        return self._after(self._fresh[1], told)
+            runs.append((at, t, p, (noise[0] / len(logs), noise[1] / len(logs))))
+        return self._after(self._fresh[1], runs)
 
-    def _after(self, fresh: LawEnsemble, told: Sequence[Told]) -> LawEnsemble:
-        """A copy of the model after ``told``; what begins as the last time is not told again."""
-        same = 0
-        while same < min(len(told), len(self._told)) and told[same] == self._told[same][0]:
+    def _after(self, fresh: LawEnsemble, runs: Sequence[Measured]) -> LawEnsemble:
+        """A copy of the model after ``runs``; what begins as the last time is not learnt again."""
+        past, same = self._conditioned, 0
+        while same < min(len(runs), len(past)) and runs[same] == past[same][0]:
             same += 1
-        del self._told[same:]
-        for one in told[same:]:
-            model = (self._told[-1][1] if self._told else fresh).copy()
+        del past[same:]
+        for one in runs[same:]:
+            model = (past[-1][1] if past else fresh).copy()
             model.tell(*one)
-            self._told.append((one, model))
-        return (self._told[-1][1] if self._told else fresh).copy()
+            past.append((one, model))
+        return (past[-1][1] if past else fresh).copy()
 
     def _cells(self, place: Mapping[Any, int]) -> dict[int, Array]:
         """Log runtime and log power (k, 2) of the k runs of each setting that was told."""
