@@ -14,6 +14,7 @@ from rheostat.measurement.graphs.step_source import open_step
 from rheostat.measurement.graphs.whole_layers import _run
 
 torch = pytest.importorskip("torch")
+flex_attention = pytest.importorskip("torch.nn.attention.flex_attention").flex_attention
 STEPS, BATCH, WIDTH, STATE = 7, 3, 8, 16
 
 
@@ -80,6 +81,65 @@ def test_attention_and_its_gradients_take_seven_products_of_scores(same) -> None
     assert back == scores * (5 * 2 * WIDTH + 8)
 
 
+class Grouped(torch.nn.Module):
+    """Four heads of queries to two of keys, by either function of PyTorch."""
+
+    def __init__(self, *, flexible: bool) -> None:
+        super().__init__()
+        self.query, self.key = torch.nn.Linear(WIDTH, 4 * WIDTH), torch.nn.Linear(WIDTH, 2 * WIDTH)
+        self.flexible = flexible
+
+    def forward(self, x):
+        query, key = self.query(x), self.key(x)
+        each = [v.unflatten(-1, (-1, WIDTH)).transpose(1, 2) for v in (query, key, key)]
+        plain = torch.nn.functional.scaled_dot_product_attention
+        return (flex_attention if self.flexible else plain)(*each, enable_gqa=True)
+
+
+@pytest.mark.parametrize("flexible", [False, True])
+def test_heads_that_share_keys_are_attended_in_one_piece(flexible) -> None:
+    nodes = step(Grouped(flexible=flexible), torch.randn(BATCH, STEPS, WIDTH)).nodes
+    forward = nodes.filter(nodes["opcode"] == "aten.attention")["flops"].item()
+    assert forward == BATCH * 4 * STEPS * STEPS * (2 * 2 * WIDTH + 4)
+
+
+LOOP = """
+import torch
+from torch.nn.attention.flex_attention import flex_attention
+def step():
+    layer = torch.nn.Linear(16, 16, False).cuda()
+    optimizer = torch.optim.SGD(layer.parameters())
+    query = layer(torch.randn(2, 1, 32, 16, device="cuda"))
+    flex_attention(query, query, query, score_mod=lambda score, b, h, i, j: score + i - j).sum(
+    ).backward()
+    optimizer.step()
+"""
+
+
+def test_a_loop_with_flexible_attention_needs_no_gpu(tmp_path) -> None:
+    (tmp_path / "loop.py").write_text(LOOP)
+    nodes = open_step(f"{tmp_path}/loop.py:step").graph.nodes
+    assert nodes.filter(nodes["opcode"] == "aten.attention")["flops"].item() == 2 * 32**2 * 68
+
+
+class Solved(torch.nn.Module):
+    """Least squares of what a layer makes: PyTorch knows no sizes without values there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = torch.nn.Linear(3, 3)
+
+    def forward(self, x):
+        return torch.linalg.lstsq(self.layer(x), x)[0]
+
+
+def test_least_squares_are_read_and_counted() -> None:
+    graph = step(Solved(), torch.randn(2, 6, 3))
+    solved = graph.nodes.filter(graph.nodes["opcode"] == "aten.linalg_lstsq")
+    assert solved["flops"].item() == 2 * (2 * 6 * 9 - 2 * 27 / 3 + 4 * 6 * 3 * 3)
+    assert not np.isnan(graph.numpy("flops")).any()
+
+
 def test_what_pytorch_has_is_restored() -> None:
     before = torch.nn.functional.scaled_dot_product_attention, torch.nn.modules.rnn._VF
     with pytest.raises(Exception, match="expected a module"):
@@ -107,6 +167,22 @@ SQUARE = HloType("f32", (2, 6, 6))
     ("_linalg_slogdet", (SQUARE,), (), 2 * 6**3 * 2 / 3),
     ("_linalg_eigh", (SQUARE,), (), 2 * 9 * 6**3),
     ("_linalg_svd", (HloType("f32", (2, 3, 6)),), (), 2 * (6 * 6 * 9 + 20 * 27)),
+    ("linalg_eig", (SQUARE,), (), 2 * 25 * 6**3),
+    ("linalg_matrix_exp", (SQUARE,), (), 2 * 5 * 2 * 6**3),
+    ("linalg_pinv", (SQUARE,), (), 2 * (26 + 2) * 6**3),
+    ("linalg_lstsq", (HloType("f32", (2, 6, 3)), HloType("f32", (2, 6, 4))), (),
+     2 * (2 * 6 * 9 - 2 * 27 / 3 + 4 * 6 * 3 * 4)),
+    ("linalg_householder_product", (SQUARE, HloType("f32", (2, 6))), (), 2 * 6**3 * 4 / 3),
+    ("polar", (SQUARE,), (), 2 * 72),
+    ("linalg_cross", (SQUARE, SQUARE), (), 3 * 72),
+    ("renorm", (SQUARE,), (), 3 * 72),
+    ("histc", (SQUARE,), (), 2 * 72),
+    ("searchsorted", (HloType("f32", (8,)), SQUARE), (), 8 * 3),
+    ("bucketize", (SQUARE, HloType("f32", (8,))), (), 72 * 3),
+    ("_unique2", (HloType("f32", (8,)),), (), 8 * 3),
+    ("_pdist_forward", (HloType("f32", (4, 5)),), (), 3 * 20 * 5),
+    ("_pdist_backward", (HloType("f32", (6,)), HloType("f32", (4, 5))), (), 4 * 6 * 5),
+    ("_cdist_backward", (HloType("f32", (4, 3)), HloType("f32", (4, 5))), (), 4 * 12 * 5),
     ("_trilinear", (HloType("f32", (5, 3)), HloType("f32", (4, 3, 7)), HloType("f32", (5, 7))),
      (None, None, None, [1, 3], [0], [1, 2], [2, 3]), 3 * 5 * 4 * 3 * 7),
     ("grid_sampler_3d", (HloType("f32", (4, 8)),), (), 16 * 32),

@@ -203,6 +203,7 @@ def _sorted(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
 RULES: dict[str, Callable[[HloType, Given, Sequence[Any]], OpCost]] = {
     "mm": _product, "bmm": _product, "matmul": _product, "addmm": _added_product,
     "baddbmm": _added_product, "_int_mm": _product, "kthvalue": _sorted, "mode": _sorted,
+    "_unique2": _sorted,
     "_euclidean_dist": _distances,
     "_amp_foreach_non_finite_check_and_unscale_": _unscaled, "dot": _dot, "mv": _dot,
     "convolution": _convolution,

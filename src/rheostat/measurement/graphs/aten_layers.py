@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from rheostat.measurement.graphs.hlo.hlo_costs import log2_up
 from rheostat.measurement.graphs.hlo.hlo_types import HloType
 from rheostat.measurement.graphs.op_rows import OpCost
 
@@ -13,6 +14,9 @@ Given = Sequence[HloType]
 Rule = Callable[[HloType, Given, Sequence[Any]], OpCost]
 SOFTMAX_FLOPS = 4.0
 """Of a score: maximum, shift, sum, division."""
+EXPONENTIAL_PRODUCTS = 5.0
+"""Of matrices, in the longest series that PyTorch takes; what large values are squared for comes
+on top."""
 
 
 def attention(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
@@ -101,11 +105,16 @@ def _fourier(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
     return OpCost("other", share * 5.0 * whole.elements * math.log2(max(length, 2)))
 
 
-def _cubic(factor: float) -> Rule:
+def _distances_backward(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
+    """``(gradient, rows, ...)``: difference, its share of the distance, product and sum."""
+    return OpCost("matmul", 4.0 * given[0].elements * given[1].dims[-1])
+
+
+def _cubic(factor: float, kind: str = "other") -> Rule:
     """Of square matrices: so many times n^3 each."""
 
     def rule(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
-        return OpCost("other", factor * given[0].elements * given[0].dims[-1])
+        return OpCost(kind, factor * given[0].elements * given[0].dims[-1])
 
     return rule
 
@@ -130,6 +139,50 @@ def _singular(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
     short, long = sorted(given[0].dims[-2:])
     each = 6.0 * long * short**2 + 20.0 * short**3
     return OpCost("other", each * given[0].elements / max(short * long, 1))
+
+
+def _pseudo_inverse(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
+    """By singular values and vectors, which are multiplied again."""
+    whole = _singular(result, given, args)
+    return OpCost("other", whole.flops + 2.0 * result.elements * min(given[0].dims[-2:]))
+
+
+def _least_squares(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
+    """``(matrix, right sides)``: QR kept as reflections, applied to each right side."""
+    short, long = sorted(given[0].dims[-2:])
+    each = 2.0 * long * short**2 - 2.0 * short**3 / 3.0 + 4.0 * long * short * given[1].dims[-1]
+    return OpCost("other", each * given[0].elements / max(short * long, 1))
+
+
+def _reflected(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
+    """``(reflections, scales)``: k of them written out as (m, n)."""
+    (m, n), k = given[0].dims[-2:], given[1].dims[-1]
+    each = 4.0 * m * n * k - 2.0 * (m + n) * k**2 + 4.0 * k**3 / 3.0
+    return OpCost("other", each * given[0].elements / max(m * n, 1))
+
+
+def _polar(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
+    """Cosine and sine of each angle, times its length."""
+    return OpCost("transcendental", 2.0 * result.elements, 2.0 * result.elements)
+
+
+def _searched(place: int) -> Rule:
+    """Each value among sorted ones, by halves; the sorted ones are the array at ``place``."""
+
+    def rule(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
+        length = given[place].dims[-1] if given[place].dims else 1
+        return OpCost("gather_scatter", float(result.elements * log2_up(max(length, 2))))
+
+    return rule
+
+
+def _each(kind: str, factor: float) -> Rule:
+    """So much for each number that is read."""
+
+    def rule(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
+        return OpCost(kind, factor * max(result.elements, given[0].elements))
+
+    return rule
 
 
 def _thrice(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
@@ -196,10 +249,18 @@ LAYER_RULES: dict[str, Rule] = {
     **dict.fromkeys(("max_pool3d_with_indices_backward", "avg_pool3d_backward",
                      "adaptive_max_pool2d_backward", "_adaptive_avg_pool3d_backward",
                      "adaptive_max_pool3d_backward", "max_unpool2d", "max_unpool3d"), spread),
-    "_cdist_forward": _distances, "_fft_c2c": _fourier, "_fft_r2c": _fourier, "_fft_c2r": _fourier,
+    "_cdist_forward": _distances, "_pdist_forward": _distances,
+    "_cdist_backward": _distances_backward, "_pdist_backward": _distances_backward,
+    "_fft_c2c": _fourier, "_fft_r2c": _fourier, "_fft_c2r": _fourier,
     "linalg_inv_ex": _cubic(2.0), "linalg_cholesky_ex": _cubic(1.0 / 3.0),
     "linalg_lu_factor_ex": _cubic(2.0 / 3.0), "linalg_qr": _factored, "addmv": _matrix_vector,
     **dict.fromkeys(("_linalg_det", "_linalg_slogdet", "linalg_lu"), _cubic(2.0 / 3.0)),
+    "linalg_eig": _cubic(25.0), "_linalg_eigvals": _cubic(10.0),
+    "linalg_matrix_exp": _cubic(2.0 * EXPONENTIAL_PRODUCTS, "matmul"),
+    "linalg_pinv": _pseudo_inverse, "linalg_lstsq": _least_squares,
+    "linalg_householder_product": _reflected, "polar": _polar, "linalg_cross": _each(
+        "elementwise", 3.0), "renorm": _each("reduction", 3.0), "histc": _each(
+        "gather_scatter", 2.0), "searchsorted": _searched(0), "bucketize": _searched(1),
     "_linalg_eigh": _cubic(9.0), "_linalg_svd": _singular, "_linalg_solve_ex": _solved_at_once,
     "_trilinear": _thrice, "_ctc_loss": _aligned, "_ctc_loss_backward": _aligned_backward,
     "linalg_solve_triangular": _solved(1.0), "linalg_lu_solve": _solved(2.0),

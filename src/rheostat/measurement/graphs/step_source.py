@@ -213,8 +213,11 @@ def _empty(torch: Any) -> Iterator[None]:
         return
     from rheostat.measurement.graphs.fake_device import without_numbers
     from rheostat.measurement.graphs.torch_loop import held_updates
+    from rheostat.measurement.graphs.whole_layers import kept_whole
 
-    with without_numbers(torch), held_updates(torch), warnings.catch_warnings():
+    with (
+        without_numbers(torch), kept_whole(torch), held_updates(torch), warnings.catch_warnings(),
+    ):  # fmt: skip
         warnings.simplefilter("ignore")
         yield
 

@@ -47,6 +47,7 @@ def _rules(torch: Any) -> dict[Any, Any]:
             (math.prod(torch.broadcast_shapes(x.shape, mask.shape)),)),
         aten._unique2.default: lambda x, *_, **__: (
             x.new_empty((x.numel(),)), _whole(x, x.shape), _whole(x, (x.numel(),))),
+        aten.linalg_lstsq.default: _solved,
         **dict.fromkeys((aten._ctc_loss.default, aten._ctc_loss.Tensor), _aligned),
         **dict.fromkeys((aten._ctc_loss_backward.default, aten._ctc_loss_backward.Tensor),
                         lambda _, log_probs, *__, **___: log_probs.new_empty(log_probs.shape)),
@@ -57,6 +58,14 @@ def _whole(x: Any, shape: Any) -> Any:
     import torch
 
     return x.new_empty(tuple(shape), dtype=torch.int64)
+
+
+def _solved(matrix: Any, right: Any, *_: Any, **__: Any) -> tuple[Any, Any, Any, Any]:
+    """Solution, and residuals, ranks and singular values where all have them."""
+    *batch, rows, columns = matrix.shape
+    solution = right.new_empty((*batch, columns, right.shape[-1]))
+    residuals = right.new_empty((*batch, right.shape[-1]) if rows > columns else (0,))
+    return solution, residuals, _whole(matrix, batch), matrix.new_empty((0,))
 
 
 def _aligned(log_probs: Any, targets: Any, *_: Any, **__: Any) -> tuple[Any, Any]:

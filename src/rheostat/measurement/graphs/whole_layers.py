@@ -31,18 +31,46 @@ def kept_whole(torch: Any) -> Iterator[None]:
 
     def attention(query: Any, key: Any, value: Any, attn_mask: Any = None, *more: Any,
                   **named: Any) -> Any:  # fmt: skip
-        plain = query.shape[:-2] == key.shape[:-2] == value.shape[:-2]
-        if not plain or getattr(attn_mask, "requires_grad", False):
+        if not _beside(query, key, value, **named) or getattr(attn_mask, "requires_grad", False):
             return before[0](query, key, value, attn_mask, *more, **named)
         return made.attention(query, key, value)
 
     functional.scaled_dot_product_attention = attention
     layers._VF = _Recurrent(before[1], made.recurrent)
     try:
-        with not_compiled(torch):
+        with not_compiled(torch), _flexible(made.attention):
             yield
     finally:
         functional.scaled_dot_product_attention, layers._VF = before
+
+
+@contextmanager
+def _flexible(attention: Any) -> Iterator[None]:
+    """``flex_attention`` is attention, too: what changes its scores is a part of its kernel."""
+    from torch.nn.attention import flex_attention as module
+
+    def called(query: Any, key: Any, value: Any, *_: Any) -> tuple[Any, Any, Any]:
+        each = query.new_empty(query.shape[:-1])
+        return attention(query, key, value), each, each
+
+    instead = {"flex_attention_hop": called, "_validate_device": lambda *_: None,
+               "_FLEX_ATTENTION_DISABLE_COMPILE_DEBUG": True}  # fmt: skip
+    before = {name: getattr(module, name) for name in instead}
+    for name, value in instead.items():
+        setattr(module, name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(module, name, value)
+
+
+def _beside(query: Any, key: Any, value: Any, enable_gqa: bool = False, **_: Any) -> bool:
+    """Whether each head of the queries has keys and values, its own or those of its group."""
+    if not enable_gqa or query.dim() < 4:
+        return bool(query.shape[:-2] == key.shape[:-2] == value.shape[:-2])
+    alike = query.shape[:-3] == key.shape[:-3] == value.shape[:-3]
+    return bool(alike and key.shape[-3] == value.shape[-3] and not query.shape[-3] % key.shape[-3])
 
 
 @contextmanager
