@@ -19,6 +19,7 @@ from rheostat.decision.caps import (
     choose_caps,
 )
 from rheostat.errors import DataError
+from rheostat.explanation.choices.caps import _sentences, caps_facts
 from rheostat.measurement.synthetic.capped_runs import capped_runs
 from rheostat.prediction.completion.alone import Corners, Line, Process
 from rheostat.prediction.completion.table import CapTable
@@ -144,3 +145,18 @@ def test_without_a_run_at_the_default_that_is_next_and_nothing_is_promised() -> 
     assert np.isfinite(whole.row).all()
     assert (whole.loss, whole.risk) == (0.07, 0.8)
     assert len(whole.baselines) >= 2
+
+
+def test_no_run_is_asked_for_that_cannot_save_more() -> None:
+    """Below a cap that lost too much is no help, nor above one that held."""
+    caps, speed = (150.0, 200.0, 250.0, 300.0, 350.0, 400.0), (0.6, 0.75, 0.87, 0.95, 0.99, 1.0)
+    each = {"gpu_cap_w": [*caps] * 4, "app": [f"k{i}" for i in range(4) for _ in caps]}
+    runs = table({**each, "runtime_s": [100 / s**p for p in (0.7, 0.9, 1.1, 1.3) for s in speed]})
+    own = table({"app": ["new"] * 3, "gpu_cap_w": [250.0, 300.0, 400.0],
+                 "runtime_s": [100 / 0.87, 100 / 0.95, 100.0]})  # fmt: skip
+    advised = choose_caps(runs, own, "new", loss=0.1)
+    assert advised.known.values[advised.kept.setting].tolist() == [300.0]
+    assert advised.next_setting == -1
+    assert "No other setting is worth a run" in _sentences(caps_facts(advised))[-1]
+    lower = choose_caps(runs, own, "new", loss=0.2)
+    assert lower.known.values[lower.next_setting].tolist() == [200.0]

@@ -141,3 +141,17 @@ def test_what_the_records_leave_open_bounds_the_error(problems, by_problem, by_s
     wanted = alone.misled if misled is None else misled
     sign = 1 if by_problem == misled else np.sign(wanted) if misled is None else -1
     assert found.misled == pytest.approx(sign * abs(wanted))
+
+
+def test_a_record_that_too_few_problems_vary_in_says_why_it_does_not_count():
+    asked = np.column_stack([np.log([1.0, 2.0, 1.0, 2.0, 4.0, 4.0]), np.zeros(6)])
+    made, noise = rows(6, problem=np.array([6, 6, 7, 7, 8, 3]), log_asked=asked)
+    few = identify(made, made.request, made.size, noise, (), designed=False, record="script")
+    assert few.doubts == (
+        "script does not count as the same problem: 2 of its 3 problems ran at two settings or "
+        "more, and 10 are needed",
+    )
+    unbelieved = Believed(made, NAN, NAN, np.zeros(1), ("script is not believed for 6 of 6 runs",))
+    for how in ({"designed": True}, {"designed": False, "believed": unbelieved}):
+        found = identify(made, made.request, made.size, noise, (), record="script", **how)
+        assert not any("does not count" in d for d in found.doubts)

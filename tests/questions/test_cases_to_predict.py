@@ -52,3 +52,15 @@ def test_numbers_that_new_cases_have_and_the_model_has_not_learnt_are_named(file
     assert any("does not use cells" in s and "--known cells=submit" in s for s in said)
     plain = rh.predict(files / "cases.csv", files / "m.rheo").notes
     assert not any("does not use" in str(n) for n in plain)
+
+
+def test_cases_that_differ_in_what_the_model_looks_at_say_it(tmp_path):
+    lines = [f"lbm,{c},{n},{90 * c / n + k},{400 * n}\n" for c in (5, 10, 20, 40)
+             for n in (1, 2, 4, 8) for k in range(2)]  # fmt: skip
+    (tmp_path / "past.csv").write_text(
+        "app,million_cells,nodes,runtime_s,power_w\n" + "".join(lines)
+    )
+    (tmp_path / "cases.csv").write_text("app,million_cells,nodes\nlbm,10,4\nlbm,20,4\n")
+    rh.fit(tmp_path / "past.csv", method="law", known=["million_cells=submit"], out=tmp_path / "m")
+    jobs = rh.predict(tmp_path / "cases.csv", tmp_path / "m").facts()["jobs"]
+    assert [job["million_cells"] for job in jobs] == [10, 20]

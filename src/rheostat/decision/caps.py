@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import Array
@@ -51,7 +52,8 @@ class CapAdvice:
 
     ``row`` are its measured speeds, NaN where not tried; ``ready`` is False while the default has
     not been tried: then that is next, and nothing else can be said.  ``needed`` is the probability
-    that a setting not tried must have to be kept, inf where none can be promised; ``notes`` tell
+    that a setting not tried must have to be kept, inf where none can be promised; ``next_setting``
+    is -1 where no other setting is worth a run; ``notes`` tell
     what of the tables was not used, and what was interpolated.
     """
 
@@ -134,11 +136,21 @@ def choose_caps(
         return replace(first_run, loss=loss, risk=risk)
     needed = model.needed(at, row[at], loss, risk)
     kept = keep(completion, learnt.saved_w, loss, needed, learnt.default)
-    after = next_try(model, completion, learnt.saved_w, loss)
+    worth = ~_below_a_failure(learnt, row, loss)
+    after = next_try(model, completion, learnt.saved_w, loss, worth)
     plain = _baselines(learnt, at, row, loss, risk)
     return CapAdvice(
         learnt, app, row, first, completion, kept, after, needed, plain, notes, loss, risk
     )
+
+
+def _below_a_failure(known: CapTable, row: Array, loss: float) -> NDArray[np.bool_]:
+    """Settings (p,) of the same counts with no cap above those of one that lost too much speed."""
+    failed = known.values[np.nan_to_num(row, nan=1.0) < 1.0 - loss]
+    caps = np.array([k in CAPS for k in known.knobs])
+    lower = (known.values[:, None, caps] <= failed[:, caps]).all(axis=2)
+    alike = (known.values[:, None, ~caps] == failed[:, ~caps]).all(axis=2)
+    return np.asarray((lower & alike).any(axis=1))
 
 
 def _usable(known: JobTable) -> tuple[JobTable, tuple[str, ...]]:

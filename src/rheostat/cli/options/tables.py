@@ -15,7 +15,8 @@ Form = Annotated[str, option("Format; guessed by default.", "--format")]
 Map = Annotated[Path | None, option("TOML column mapping for tables of runs.", "--map")]
 
 Columns = Annotated[
-    list[str] | None, option("Ours=theirs, as runtime_s=wall_s. Repeatable.", "--column")
+    list[str] | None,
+    option("Ours=theirs, as runtime_s=wall_s; ours==value of all rows. Repeatable.", "--column"),
 ]
 
 Known = Annotated[

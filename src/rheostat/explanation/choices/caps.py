@@ -167,10 +167,19 @@ def _sentences(facts: Mapping[str, Any]) -> tuple[str, ...]:
         *(f"{BASELINES[b['name']]} would keep {setting_words(b['keep'])} and save "
           f"{b['saved_w']:g} W."
           for b in facts["baselines"]),
-        f"Measure next: {setting_words(facts['next'])}."
-        if facts["next"]
-        else "Every setting has been measured.",
+        _next(facts),
     )  # fmt: skip
+
+
+def _next(facts: Mapping[str, Any]) -> str:
+    if facts["next"]:
+        return f"Measure next: {setting_words(facts['next'])}."
+    if all(s["tried"] for s in facts["settings"]):
+        return "Every setting has been measured."
+    return (
+        "No other setting is worth a run: each saves no more, or lies below one measured that lost "
+        "too much."
+    )
 
 
 def _kept(facts: Mapping[str, Any]) -> str:

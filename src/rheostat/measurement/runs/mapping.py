@@ -1,7 +1,7 @@
 """A column mapping: our names on the left, theirs on the right, in TOML or as flags.
 
 As flags (``--column``): ``runtime_s=wall_s``, ``power_w=power_cpu_W+power_dram_W``,
-``runtime_s=1/speed``, ``energy_j=energy*3.6e6``.
+``runtime_s=1/speed``, ``energy_j=energy*3.6e6``; ``randomized==1`` is a value of all rows.
 
 [columns]
 runtime_s = "wall_s"
@@ -23,9 +23,13 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from rheostat.core.jobs import Moment
+import polars as pl
+
+from rheostat.core.jobs import Column, Moment, Note
 from rheostat.core.storage.files import read_toml
+from rheostat.core.vocabulary import VOCABULARY
 from rheostat.errors import DataError
+from rheostat.measurement.counters.rates import COUNTERS
 from rheostat.measurement.runs.header_units import either_prefix, split_unit
 
 SPELLED = re.compile(
@@ -54,7 +58,8 @@ class ColumnSource:
     def of(cls, ours: str, theirs: Any) -> ColumnSource:
         """From a name, a list of names to sum, or a table ``{from=, scale=}``.
 
-        Without a scale, a unit suffix of their name decides: ``wall_min`` is 60 s a piece.
+        Without a scale, a unit of their name decides: ``wall_min`` is 60 s a piece, and one over
+        ``steps/h`` is in hours.
         """
         inverse = False
         if isinstance(theirs, Mapping):
@@ -67,7 +72,9 @@ class ColumnSource:
             raise DataError("mapping", [f"{ours}: expected a column name, got {theirs!r}"])
         if scale is None and not inverse:
             _refuse_rate(ours, names)
-        return cls(names, _scale(ours, names) if scale is None else float(scale), inverse)
+        if scale is None:
+            scale = _seconds_of_rate(names[0]) if inverse else _scale(ours, names)
+        return cls(names, float(scale), inverse)
 
 
 @dataclass(frozen=True)
@@ -117,6 +124,80 @@ class Mapped:
             (*self.drop, *other.drop),
             self.name or other.name,
         )
+
+
+def described(ours: str, source: ColumnSource, chosen: Mapped) -> Column:
+    """Our column, with when it is known and what it is taken from."""
+    if ours in VOCABULARY:
+        return of_theirs(ours, source.columns)
+    if ours in COUNTERS:
+        return COUNTERS[ours]
+    moment = chosen.known.get(ours, Moment.SUBMIT)
+    if source == ColumnSource((ours,)):  # as it stands: what its name says of a unit is not SI
+        return Column(ours, "", moment)
+    return Column(ours, split_unit(ours)[2], moment, f"from {source.columns[0]}")
+
+
+def of_theirs(ours: str, theirs: tuple[str, ...]) -> Column:
+    """A column of the vocabulary that says which of their columns it is, where the names differ."""
+    said = VOCABULARY[ours]
+    return said if theirs == (ours,) else replace(said, meaning=f"from {' + '.join(theirs)}")
+
+
+_PER = re.compile(
+    r"(?P<one>[^\W_]*)\s*(/|_?per_?)\s*(?P<time>s|sec|min|h|d|(second|minute|hour|day)s?)(?![^\W_])",
+    re.IGNORECASE,
+)
+_SECONDS = {"m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def _seconds_of_rate(name: str) -> float:
+    """Seconds of the time in which a rate counts.
+
+    >>> [_seconds_of_rate(n) for n in ("Performance (ns/day)", "steps_per_h", "GFlop/s", "speed")]
+    [86400.0, 3600.0, 1.0, 1.0]
+    """
+    per = _PER.search(name)
+    return _SECONDS.get(per["time"][0].lower(), 1.0) if per else 1.0
+
+
+def one_over(mapped: Mapped) -> list[Note]:
+    """What a run time that is one over a rate is the time of, and so are its joules.
+
+    >>> rate = {"runtime_s": {"from": "ns/day", "inverse": True}}
+    >>> one_over(Mapped.of({"columns": rate}))[0].message
+    'runtime_s is 1/(ns/day), the time of one ns; energy is that of one ns'
+    """
+    source = mapped.columns.get("runtime_s")
+    if source is None or not source.inverse:
+        return []
+    rate = source.columns[0]
+    per = _PER.search(rate)
+    counted = re.sub(r"(?<=[a-z]{3})s$", "", per["one"]) if per else ""
+    one = f"one {counted or f'unit of {rate}'}"
+    return [Note(f"runtime_s is 1/({rate}), the time of {one}; energy is that of {one}")]
+
+
+def stated(text: str) -> pl.Expr:
+    """What follows the ``=`` of a value of all rows: a number, if it reads as one."""
+    text = text.removeprefix("=")
+    for number in (int, float):
+        try:
+            return pl.lit(number(text))
+        except ValueError:
+            pass
+    return pl.lit(text)
+
+
+def with_stated(frame: pl.DataFrame, mapped: Mapped) -> pl.DataFrame:
+    """The table with a column for every value of all rows, under the text that states it.
+
+    >>> runs = Mapped.of({"columns": {"randomized": "=1", "nodes": "n"}})
+    >>> with_stated(pl.DataFrame({"n": [2, 4]}), runs).rows()
+    [(2, 1), (4, 1)]
+    """
+    names = {c for s in mapped.columns.values() for c in s.columns if c.startswith("=")}
+    return frame.with_columns(stated(n).alias(n) for n in sorted(names - set(frame.columns)))
 
 
 def spelled(named: Mapping[str, Any], headings: Collection[str]) -> dict[str, Any]:

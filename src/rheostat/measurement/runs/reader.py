@@ -56,9 +56,13 @@ from rheostat.measurement.runs.long_tables import rows_of_runs
 from rheostat.measurement.runs.mapping import (
     ColumnSource,
     Mapped,
+    described,
     headings_meant,
     load_mapping,
+    of_theirs,
+    one_over,
     spelled,
+    with_stated,
 )
 from rheostat.measurement.runs.named_otherwise import not_as_named
 from rheostat.measurement.runs.published_tables import PRESETS, TRAINING
@@ -141,39 +145,41 @@ def read_runs(
     chosen, said = _with_preset(chosen, frame.columns)
     kept = [k for k in keep if k in frame.columns and k not in {*VOCABULARY, *chosen.columns}]
     chosen = chosen.keeping(kept, [k for k in keep if k not in VOCABULARY])
+    frame = with_stated(frame, chosen)
     missing = sorted({c for s in chosen.columns.values() for c in s.columns} - set(frame.columns))
     if missing:
         raise DataError(
             str(path), [*(f"mapped column {c} is missing" for c in missing), _present(frame)]
         )
     frame, dated = read_dates(frame, chosen)
-    taken, described = _take(frame, chosen)
+    taken, meant = _take(frame, chosen)
     rest, guessed, words = _guess_rest(frame, chosen, taken)
     table = frame.select(ROW, **taken, **rest)
     table = _as_numbers(path, table)
     words += _not_understood(path, frame, {**taken, **rest}, table)
-    words += without_idle([*described, *guessed])
+    words += without_idle([*meant, *guessed])
     table, back = instants(table, frame, {**taken, **rest}, zone)
     table, derived = runtime_between(table)
     table, timed = runtime_by_clock(table) if "runtime_s" not in chosen.columns else (table, [])
-    described += [VOCABULARY["runtime_s"]] if derived else []
+    meant += [VOCABULARY["runtime_s"]] if derived else []
     table, read = energy_between(table)
-    described += [VOCABULARY["energy_j"]] if read else []
+    meant += [VOCABULARY["energy_j"]] if read else []
     table, summed = per_part(table)
-    described += [VOCABULARY[note.message.split()[0]] for note in summed]
+    meant += [VOCABULARY[note.message.split()[0]] for note in summed]
     table, sized = cores_of_nodes(table) if "submit_s" in table.columns else (table, [])
-    described += [VOCABULARY["cores"]] if sized else []
+    meant += [VOCABULARY["cores"]] if sized else []
     table, together, counted = one_row_a_job(table)
-    described += counted
+    meant += counted
     table, zeros = known_amounts(table)
     table, unfinished = with_ends(table)
     table, unbalanced = energy_balance(table)
     if measured and not MEASURED & set(table.columns) and not _are_requests(table):
         lacking = "found no runtime, power or energy among the columns"
         raise DataError(str(path), [lacking, _present(frame), what_to_map(frame.columns)])
-    words += [*dated, *back, *derived, *read, *timed, *summed, *sized, *together, *zeros]
+    words += [*one_over(chosen), *dated, *back, *derived, *read, *timed, *summed, *sized]
+    words += [*together, *zeros]
     words += [*unfinished, *unbalanced]
-    return as_jobs(table, [*described, *guessed], [*notes, *said, *words])
+    return as_jobs(table, [*meant, *guessed], [*notes, *said, *words])
 
 
 def _are_requests(table: pl.DataFrame) -> bool:
@@ -216,31 +222,14 @@ def _with_preset(chosen: Mapped, columns: Sequence[str]) -> tuple[Mapped, list[N
 
 def _take(frame: pl.DataFrame, chosen: Mapped) -> tuple[dict[str, pl.Expr], list[Column]]:
     """Expressions for the mapped columns, and descriptions that say what each is taken from."""
-    described = [_described(n, s, chosen) for n, s in chosen.columns.items()]
-    return {n: _expr(frame, s, n) for n, s in chosen.columns.items()}, described
-
-
-def _described(ours: str, source: ColumnSource, chosen: Mapped) -> Column:
-    if ours in VOCABULARY:
-        return _of_theirs(ours, source.columns)
-    if ours in COUNTERS:
-        return COUNTERS[ours]
-    moment = chosen.known.get(ours, Moment.SUBMIT)
-    if source == ColumnSource((ours,)):  # as it stands: what its name says of a unit is not SI
-        return Column(ours, "", moment)
-    return Column(ours, split_unit(ours)[2], moment, f"from {source.columns[0]}")
-
-
-def _of_theirs(ours: str, theirs: tuple[str, ...]) -> Column:
-    """A column of the vocabulary that says which of their columns it is, where the names differ."""
-    said = VOCABULARY[ours]
-    return said if theirs == (ours,) else replace(said, meaning=f"from {' + '.join(theirs)}")
+    said = [described(n, s, chosen) for n, s in chosen.columns.items()]
+    return {n: _expr(frame, s, n) for n, s in chosen.columns.items()}, said
 
 
 def _expr(frame: pl.DataFrame, source: ColumnSource, ours: str) -> pl.Expr:
     if source.inverse:
-        plain = _expr(frame, ColumnSource(source.columns, source.scale), ours)
-        return pl.when(plain > 0).then(1.0 / plain)
+        plain = _expr(frame, ColumnSource(source.columns), ours)
+        return pl.when(plain > 0).then(source.scale / plain)
     first = frame[source.columns[0]].dtype
     if first == pl.String and ours in ("runtime_s", "time_limit_s", "wait_s"):
         cells = pl.col(source.columns[0])
@@ -283,7 +272,7 @@ def _guess_rest(
             guess = Guess(theirs, theirs, 1.0, "", chosen.known.get(theirs, Moment.END))
         exprs[guess.name] = _expr(frame, ColumnSource((theirs,), guess.scale), guess.name)
         if guess.name in VOCABULARY and theirs not in chosen.known:
-            columns.append(_of_theirs(guess.name, (theirs,)))
+            columns.append(of_theirs(guess.name, (theirs,)))
         else:
             columns.append(Column(guess.name, guess.unit, guess.known, f"from {theirs}"))
         guesses.append(guess)

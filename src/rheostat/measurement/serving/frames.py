@@ -101,12 +101,3 @@ def not_found(missing: Sequence[str], frame: pl.DataFrame) -> str:
 
 
 MOST_NAMES = 12
-
-
-def stated(text: str) -> pl.Expr:
-    """What follows the ``=``: a number, if it reads as one."""
-    text = text.removeprefix("=")
-    try:
-        return pl.lit(float(text))
-    except ValueError:
-        return pl.lit(text)

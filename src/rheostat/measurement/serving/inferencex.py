@@ -17,9 +17,10 @@ from rheostat.core.jobs import JobTable, Note
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
 from rheostat.measurement.checks import rows_where
+from rheostat.measurement.runs.mapping import stated
 from rheostat.measurement.serving.columns import COLUMNS
 from rheostat.measurement.serving.copies import APART, true, with_attention_copies, with_gpus
-from rheostat.measurement.serving.frames import csv_frame, stated
+from rheostat.measurement.serving.frames import csv_frame
 from rheostat.measurement.serving.model_size import with_params
 
 NAMES = {

@@ -11,7 +11,7 @@ from rheostat.core.jobs import JobTable, Note
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
 from rheostat.measurement.checks import ROW, rows_where
-from rheostat.measurement.runs.mapping import ColumnSource, load_mapping
+from rheostat.measurement.runs.mapping import ColumnSource, load_mapping, stated
 from rheostat.measurement.runs.reader import table_frame
 from rheostat.measurement.serving.columns import COLUMNS
 from rheostat.measurement.serving.copies import (
@@ -23,7 +23,6 @@ from rheostat.measurement.serving.copies import (
 )
 from rheostat.measurement.serving.derived_times import with_full_batches, with_times
 from rheostat.measurement.serving.energy_names import energy_unit
-from rheostat.measurement.serving.frames import stated
 from rheostat.measurement.serving.local_runners import with_runner_names
 from rheostat.measurement.serving.model_size import with_params
 from rheostat.measurement.serving.paired_lengths import with_lengths, with_splits

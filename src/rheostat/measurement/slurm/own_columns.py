@@ -56,7 +56,8 @@ def own_fields(header: Sequence[str], columns: Mapping[str, Any]) -> dict[str, C
     ['app', 'script']
     """
     named = {k: ColumnSource.of(k, v) for k, v in spelled(columns, header).items()}
-    lost = [f for s in named.values() for f in s.columns if f not in header]
+    theirs = [f for s in named.values() for f in s.columns if not f.startswith("=")]
+    lost = [f for f in theirs if f not in header]
     if lost:
         said = [f"mapped column {f} is missing" for f in dict.fromkeys(lost)]
         raise DataError("sacct", [*said, f"present: {', '.join(header)}"])
@@ -72,8 +73,8 @@ def with_own(
     if not sources:
         return frame, [], []
     fields = dict.fromkeys(f for s in sources.values() for f in s.columns)
-    typed, notes = typed_frame({f: [t.get(f, "") for t in texts] for f in fields},
-                               frame[ROW].to_list())  # fmt: skip
+    told = {f: [t.get(f, f[1:] if f.startswith("=") else "") for t in texts] for f in fields}
+    typed, notes = typed_frame(told, frame[ROW].to_list())
     typed, read_in = in_base_units(typed)
     made, columns, said = frame, list[Column](), list[str]()
     for name, source in sources.items():
@@ -108,5 +109,5 @@ def _values(typed: pl.DataFrame, source: ColumnSource, scale: float) -> pl.Serie
     for more in others:
         first = first + more
     if source.inverse:
-        return 1.0 / first.cast(pl.Float64)
+        return source.scale / first.cast(pl.Float64)
     return first if scale == 1.0 else first.cast(pl.Float64) * scale

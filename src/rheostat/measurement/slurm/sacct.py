@@ -189,7 +189,7 @@ def read_piece(
         notes.append(Note(f"steps without their job line: {', '.join(orphans[:10])}"))
     runs, said = dated(runs)
     notes += said if "Submit" in header else [*said, Note(NO_SUBMIT)]
-    fields = {f for source in own.values() for f in source.columns}
+    fields = {f for source in own.values() for f in source.columns if f in header}
     rows = [_job(run, stand) | {OWN: {f: run.cells[f] for f in fields}} for run in runs]
     untimed = not times_runs(header)
     notes += [Note(DERIVED + OFF * (zone == "UTC"))] if untimed else []

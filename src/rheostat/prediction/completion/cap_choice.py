@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rheostat.core.outcome import Array
 from rheostat.prediction.completion.mixture import Completion
@@ -62,9 +63,18 @@ def keep(
     return CapChoice(best, float(saved_w[best]), float(likely[best]))
 
 
-def next_try(model: Teaching, completion: Completion, saved_w: Array, loss: float) -> int:
-    """The setting to try next; -1 when all have been tried."""
-    untried = np.ones(len(saved_w), dtype=bool)
+def next_try(
+    model: Teaching,
+    completion: Completion,
+    saved_w: Array,
+    loss: float,
+    worth: NDArray[np.bool_] | None = None,
+) -> int:
+    """The setting to try next; -1 when none is left, of those ``worth`` a try where that is told.
+
+    Then one that saves no more than what is confirmed is no try either.
+    """
+    untried = np.ones(len(saved_w), dtype=bool) if worth is None else worth.copy()
     untried[list(completion.tried)] = False
     untried[model.start_] = model.start_ not in completion.tried and not model.by_default
     if not untried.any():
@@ -76,4 +86,6 @@ def next_try(model: Teaching, completion: Completion, saved_w: Array, loss: floa
     hope = np.where(untried, likely * (saved_w - confirmed), -np.inf)
     if hope.max() > 0:
         return int(hope.argmax())
+    if worth is not None:
+        return -1
     return int(np.where(untried, completion.variance(), -np.inf).argmax())

@@ -22,7 +22,7 @@ References
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -117,10 +117,12 @@ def identify(
     *,
     designed: bool,
     believed: Believed | None = None,
+    record: str | None = None,
 ) -> Identification:
     """How the log of ``rows`` may answer.
 
-    ``request`` (n, s), ``size`` (n, k) and log runtime ``y`` (n,) are less their group's means.
+    ``request`` (n, s), ``size`` (n, k) and log runtime ``y`` (n,) are less their group's means;
+    ``record`` is the column that names problems.
     """
     moved = rows.turned
     reliability, misled = float("nan"), np.array([UNKNOWN])
@@ -134,7 +136,7 @@ def identify(
         by_problem = repeats >= FEWEST and np.isfinite(believed.by_problem)
         least = believed.by_problem if by_problem else believed.by_size
         worst = least if by_problem else float(np.copysign(np.fmax(abs(worst), least), worst))
-    return Identification(
+    found = Identification(
         designed,
         int(moved.sum()),
         len(np.unique(rows.app[moved])),
@@ -144,11 +146,24 @@ def identify(
         float(np.clip(worst, -UNKNOWN, UNKNOWN)),
         () if believed is None else believed.words,
     )
+    silent = record is None or any(f"{record} is not believed" in d for d in found.doubts)
+    if silent or found.by not in ("size", "nothing"):
+        return found
+    few = (
+        f"{record} does not count as the same problem: {repeats} of its {_named(rows)} problems "
+        f"ran at two settings or more, and {FEWEST} are needed"
+    )
+    return replace(found, doubts=(*found.doubts, few))
 
 
 def _repeats(rows: Rows) -> int:
     """Problems that ran at two or more requests."""
     return int(several(rows).sum())
+
+
+def _named(rows: Rows) -> int:
+    """Problems that the log's record names; rows without a name have numbers below n."""
+    return len(np.unique(rows.problem[rows.problem >= len(rows.problem)]))
 
 
 def several(rows: Rows) -> Mask:

@@ -306,7 +306,8 @@ class WithinApplication:
             if i == 0:
                 asked, size = centred(rows.request, cell), flat[:, p + s : p + s + k]
                 plain = centred(left, cell)
-                how: Any = {"designed": designed, "believed": believed}
+                how: Any = {"designed": designed, "believed": believed,
+                            "record": self.coding_.problem}  # fmt: skip
                 sizes = self.coding_.sizes
                 self.identification_ = identify(rows, asked, size, plain, sizes, **how)
                 self._fit_doubts(rows, believed)

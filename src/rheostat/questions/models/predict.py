@@ -42,12 +42,15 @@ class PredictAnswer(Answer):
         Draws of the quantities; NaN where there are no similar past runs.
     model : str
         The model's file, or its name.
+    learnt : tuple of str
+        What the model looks at; a column of it in which the jobs differ is shown with each.
     """
 
     schema: ClassVar[str] = "rheostat.predict/1"
     jobs: JobTable
     outcome: Outcome
     model: str
+    learnt: tuple[str, ...] = ()
 
     def report(self) -> Report:
         """A row per job."""
@@ -72,9 +75,11 @@ class PredictAnswer(Answer):
 
     def grids(self) -> tuple[Grid, ...]:
         """A row per job: mean, low and high end of the interval."""
-        who = [c for c in WHO if c in self.jobs.columns]
+        frame = self.jobs.frame
+        told = [c for c in self.learnt if c in frame.columns and frame[c].n_unique() > 1]
+        who = [c for c in dict.fromkeys((*WHO, *told)) if c in frame.columns]
         names = [q for q in QUANTITIES if q in self.outcome]
-        columns: list[list[Any]] = [self.jobs.frame[c].to_list() for c in who]
+        columns: list[list[Any]] = [frame[c].to_list() for c in who]
         for q in names:
             spans = (self.outcome.mean(q), *self.outcome.interval(q))
             columns.append(list(zip(*(v.tolist() for v in spans), strict=True)))
@@ -128,9 +133,8 @@ def predict(
         )
     outcome = learner.predict(asked)
     listener.notes(outcome.notes)
-    return PredictAnswer(
-        jobs=asked, outcome=outcome, model=str(model) if saved else type(model).__name__
-    )
+    name = str(model) if saved else type(model).__name__
+    return PredictAnswer(jobs=asked, outcome=outcome, model=name, learnt=tuple(learnt))
 
 
 def _unused(jobs: JobTable, learnt: Sequence[str]) -> list[str]:
