@@ -31,7 +31,7 @@ class Teaching(Protocol):
     start_: int
     by_default: bool
 
-    def first_try(self, there: Array) -> int:
+    def first_try(self, there: NDArray[np.bool_]) -> int:
         """The setting whose run tells most about all others."""
         ...
 
