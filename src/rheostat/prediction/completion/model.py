@@ -33,6 +33,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from rheostat.core.outcome import Array
@@ -195,7 +196,7 @@ class CapModel:
         return float(steps[first]) if first < len(steps) else np.inf
 
     @blames_its_file
-    def first_try(self, there: Array) -> int:
+    def first_try(self, there: NDArray[np.bool_]) -> int:
         """The setting of ``there`` (p,) after whose run applications left out are known best."""
         if there.tobytes() not in self.first_:
             settings = np.flatnonzero(there)
