@@ -136,8 +136,8 @@ def choose_caps(
         return replace(first_run, loss=loss, risk=risk)
     needed = model.needed(at, row[at], loss, risk)
     kept = keep(completion, learnt.saved_w, loss, needed, learnt.default)
-    worth = ~_below_a_failure(learnt, row, loss)
-    after = next_try(model, completion, learnt.saved_w, loss, worth)
+    eligible = ~_below_a_failure(learnt, row, loss)
+    after = next_try(model, completion, learnt.saved_w, loss, eligible)
     plain = _baselines(learnt, at, row, loss, risk)
     return CapAdvice(
         learnt, app, row, first, completion, kept, after, needed, plain, notes, loss, risk

@@ -73,8 +73,8 @@ def with_own(
     if not sources:
         return frame, [], []
     fields = dict.fromkeys(f for s in sources.values() for f in s.columns)
-    told = {f: [t.get(f, f[1:] if f.startswith("=") else "") for t in texts] for f in fields}
-    typed, notes = typed_frame(told, frame[ROW].to_list())
+    texts_of = {f: [t.get(f, f[1:] if f.startswith("=") else "") for t in texts] for f in fields}
+    typed, notes = typed_frame(texts_of, frame[ROW].to_list())
     typed, read_in = in_base_units(typed)
     made, columns, said = frame, list[Column](), list[str]()
     for name, source in sources.items():

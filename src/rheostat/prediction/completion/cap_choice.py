@@ -68,13 +68,13 @@ def next_try(
     completion: Completion,
     saved_w: Array,
     loss: float,
-    worth: NDArray[np.bool_] | None = None,
+    eligible: NDArray[np.bool_] | None = None,
 ) -> int:
-    """The setting to try next; -1 when none is left, of those ``worth`` a try where that is told.
+    """The setting to try next; -1 when none is left, of those ``eligible`` where they are given.
 
     Then one that saves no more than what is confirmed is no try either.
     """
-    untried = np.ones(len(saved_w), dtype=bool) if worth is None else worth.copy()
+    untried = np.ones(len(saved_w), dtype=bool) if eligible is None else eligible.copy()
     untried[list(completion.tried)] = False
     untried[model.start_] = model.start_ not in completion.tried and not model.by_default
     if not untried.any():
@@ -86,6 +86,6 @@ def next_try(
     hope = np.where(untried, likely * (saved_w - confirmed), -np.inf)
     if hope.max() > 0:
         return int(hope.argmax())
-    if worth is not None:
+    if eligible is not None:
         return -1
     return int(np.where(untried, completion.variance(), -np.inf).argmax())

@@ -136,7 +136,7 @@ def identify(
         by_problem = repeats >= FEWEST and np.isfinite(believed.by_problem)
         least = believed.by_problem if by_problem else believed.by_size
         worst = least if by_problem else float(np.copysign(np.fmax(abs(worst), least), worst))
-    found = Identification(
+    log = Identification(
         designed,
         int(moved.sum()),
         len(np.unique(rows.app[moved])),
@@ -146,14 +146,14 @@ def identify(
         float(np.clip(worst, -UNKNOWN, UNKNOWN)),
         () if believed is None else believed.words,
     )
-    silent = record is None or any(f"{record} is not believed" in d for d in found.doubts)
-    if silent or found.by not in ("size", "nothing"):
-        return found
+    silent = record is None or any(f"{record} is not believed" in d for d in log.doubts)
+    if silent or log.by not in ("size", "nothing"):
+        return log
     few = (
         f"{record} does not count as the same problem: {repeats} of its {_named(rows)} problems "
         f"ran at two settings or more, and {FEWEST} are needed"
     )
-    return replace(found, doubts=(*found.doubts, few))
+    return replace(log, doubts=(*log.doubts, few))
 
 
 def _repeats(rows: Rows) -> int:

@@ -76,8 +76,8 @@ class PredictAnswer(Answer):
     def grids(self) -> tuple[Grid, ...]:
         """A row per job: mean, low and high end of the interval."""
         frame = self.jobs.frame
-        told = [c for c in self.learnt if c in frame.columns and frame[c].n_unique() > 1]
-        who = [c for c in dict.fromkeys((*WHO, *told)) if c in frame.columns]
+        differing = [c for c in self.learnt if c in frame.columns and frame[c].n_unique() > 1]
+        who = [c for c in dict.fromkeys((*WHO, *differing)) if c in frame.columns]
         names = [q for q in QUANTITIES if q in self.outcome]
         columns: list[list[Any]] = [frame[c].to_list() for c in who]
         for q in names:
