@@ -31,7 +31,7 @@ def test_the_least_mean_wait_is_named_with_its_price() -> None:
     worse = policy(9000.0, 36000.0, (0.25, 0.1, 0.4))
     assert said(fcfs=worse, sjf=policy(3600.0, 72000.0, (-0.5, -0.6, -0.4))) == [
         "sjf has the least mean wait, 1h; under easy it is 2h: \u221250 % [\u221260 % \u221240 %].",
-        "Its price: 19 % of the jobs start later; the longest wait is 20h for 10h.",
+        "Its price: 19 % of the jobs start later; the longest wait is 20h instead of 10h.",
     ]
 
 

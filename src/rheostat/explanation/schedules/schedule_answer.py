@@ -52,6 +52,6 @@ def _price(before: Facts, now: Facts) -> str:
     longest, then = now["wait_s"]["max"], before["wait_s"]["max"]
     moved = (
         f"the longest wait is {duration(longest)}, as before" if longest == then else
-        f"the longest wait is {duration(longest)} for {duration(then)}"
+        f"the longest wait is {duration(longest)} instead of {duration(then)}"
     )  # fmt: skip
     return f"Its price: {share(now['paired']['jobs_later'])} of the jobs start later; {moved}."
