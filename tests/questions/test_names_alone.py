@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
 
 import rheostat as rh
 from rheostat.errors import DataError
+from rheostat.questions.settings.knob_columns import turned_columns
 
 RUNS = rh.table(
     {
@@ -58,3 +60,10 @@ def test_runs_of_one_model_need_no_name() -> None:
 def test_of_several_models_each_is_named() -> None:
     with pytest.raises(DataError, match="runs of 2 models; take one: m8, 'a b'"):
         rh.llm.plan(serving("m8", "a b"), itl="15ms")
+
+
+def test_a_number_of_the_repeat_is_no_knob() -> None:
+    frame = RUNS.frame.with_columns(Run=pl.Series([1, 2, 1, 2]))
+    numbered = rh.table(frame.to_dict(as_series=False))
+    turned = dict(turned_columns(numbered))
+    assert turned == {"nodes": "1,2", "cap_w": "200,300"}

@@ -1,4 +1,4 @@
-"""Records of a text file, one line each: plain or gzip, with bad lines noted instead of fatal.
+"""Records of a text file, one line each, unpacked; bad lines are noted instead of fatal.
 
 A line that is not UTF-8 or longer than a megabyte cannot be a job record; it keeps its row number,
 is left out, and is noted.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import io
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,8 +20,9 @@ from rheostat.core.storage.bounded_read import MOST_B, checked_size, read_all
 from rheostat.core.storage.files import ordinary_file
 from rheostat.errors import DataError
 from rheostat.measurement.checks import note_rows
+from rheostat.measurement.workbook import is_workbook, workbook_text
 
-BOM = codecs.BOM_UTF8
+GZIP, BOM = b"\x1f\x8b", codecs.BOM_UTF8
 """What Excel and PowerShell write before a text; it is no part of the first name."""
 LONGEST = 1_000_000
 LONGEST_B = 256 * 2**20
@@ -103,6 +105,13 @@ def whole(path: Path, most_b: int = MOST_B) -> bytes:
         return read_all(file, path, min(most_unpacked_b(path), most_b))
 
 
+def is_packed(path: Path) -> bool:
+    """Whether what is read is not what the file holds: gzip, or a spreadsheet."""
+    with path.open("rb") as file:
+        start = file.read(4)
+    return start.startswith(GZIP) or is_workbook(path, start)
+
+
 def most_unpacked_b(path: Path) -> int:
     """Bytes that a file of a table may come to, which for gzip goes by its size."""
     return max(SMALL_B, MOST_TIMES * path.stat().st_size)
@@ -111,7 +120,11 @@ def most_unpacked_b(path: Path) -> int:
 @contextmanager
 def _opened(path: Path) -> Iterator[IO[bytes]]:
     with path.open("rb") as probe:
-        packed = probe.read(2) == b"\x1f\x8b"
+        start = probe.read(4)
+    if is_workbook(path, start):
+        yield io.BytesIO(workbook_text(path))
+        return
+    packed = start.startswith(GZIP)
     try:
         with gzip.open(path, "rb") if packed else path.open("rb") as file:
             if file.read(len(BOM)) != BOM:

@@ -21,8 +21,8 @@ BEGINNINGS = ((b"PAR1", "a parquet table"), (b"PK", "a zip"), (b"\x1f\x8b", "gzi
 JQ = "write a row for each with `jq -r '{}[] | [{}] | @csv'`, and the headings {} above"
 OTHERS = (
     (rb"PK\x03\x04[\s\S]{26,200}?(\[Content_Types\]|xl/)",
-     "an Excel workbook: save its sheet as CSV"),
-    (rb"PK\x03\x04[\s\S]{26,200}?mimetype", "a LibreOffice document: save its sheet as CSV"),
+     "a damaged Excel workbook: save its sheet as CSV"),
+    (rb"PK\x03\x04[\s\S]{26,200}?mimetype", "a LibreOffice document without a sheet of a table"),
     (rb"PK", "a zip archive: unpack it and name the file in it"),
     (rb"%PDF", "a PDF document: no table can be read from it"),
     (rb"SQLite format 3",

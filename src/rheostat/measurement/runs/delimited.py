@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import codecs
 import csv
-import gzip
 import re
-import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,9 +21,9 @@ import polars as pl
 from rheostat.core.jobs import Note
 from rheostat.core.storage.bounded_read import check_columns
 from rheostat.core.texts.formulas import unmarked
-from rheostat.errors import DataError
+from rheostat.errors import DataError, FileKindError
 from rheostat.measurement.checks import ROW, note_rows
-from rheostat.measurement.lines import BOM, LONGEST, raw_lines
+from rheostat.measurement.lines import LONGEST, beginning, raw_lines
 from rheostat.measurement.runs.ends import with_state
 from rheostat.measurement.runs.languages import SUMMARY
 from rheostat.measurement.runs.pair_lines import rows_of_pairs
@@ -360,17 +358,11 @@ def knobs_as_numbers(frame: pl.DataFrame, keep: Sequence[str]) -> pl.DataFrame:
     )
 
 
-def is_gzip(path: str | Path) -> bool:
-    """Whether the file begins like gzip."""
-    with Path(path).open("rb") as file:
-        return file.read(2) == b"\x1f\x8b"
-
-
 def head(path: str | Path, size: int = 65536) -> bytes:
-    """The first bytes of a file, unpacked if it is gzip; what can be had of a damaged one."""
-    opener = gzip.open if is_gzip(path) else open
-    with opener(path, "rb") as file:
-        try:
-            return bytes(file.read(size)).removeprefix(BOM)
-        except (OSError, EOFError, zlib.error):
-            return b""
+    """The first bytes of a file, unpacked; nothing where gzip is damaged."""
+    try:
+        return beginning(Path(path), size)
+    except FileKindError:
+        raise
+    except DataError:
+        return b""

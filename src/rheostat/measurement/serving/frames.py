@@ -14,10 +14,9 @@ import polars as pl
 from rheostat.core.storage.bounded_read import MOST_COLUMNS, check_columns, checked_size
 from rheostat.core.storage.file_kinds import describe_file
 from rheostat.errors import DataError, FileKindError
-from rheostat.measurement.lines import BOM, beginning, raw_lines, whole
+from rheostat.measurement.lines import BOM, beginning, is_packed, raw_lines, whole
 from rheostat.measurement.lines import LONGEST as LONGEST_ROW
 from rheostat.measurement.parquet import scan
-from rheostat.measurement.runs.delimited import is_gzip
 
 LONGEST = 200
 PACKED = (b"x\x01", b"x\x9c", b"x\xda", b"\x1f\x8b")
@@ -56,7 +55,7 @@ def _unpacked(path: Path) -> Path | BytesIO:
         raise DataError(str(path), ["expected plain text or gzip, it is packed otherwise"])
     with path.open("rb") as file:
         marked = file.read(len(BOM)) == BOM
-    return BytesIO(whole(path)) if marked or is_gzip(path) else path
+    return BytesIO(whole(path)) if marked or is_packed(path) else path
 
 
 def _check_header(path: Path) -> None:

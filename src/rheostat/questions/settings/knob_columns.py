@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator
 from shlex import quote
 
@@ -19,6 +20,9 @@ SAME = 1e-3
 """Numbers that differ by less, relatively, are one setting measured again."""
 NO_KNOBS = {"app", "job_id", "run_id", "row", "user", "account", "partition", "qos", "group",
             "censored", "submit_s", "start_s", "end_s", "time_limit_s"}  # fmt: skip
+REPEATS = re.compile(r"(run|rep|repeat|repetition|trial|try|attempt|iter|iteration|seed)"
+                     r"[ _.#-]*(no|nr|num|number|id|idx|index)?", re.IGNORECASE)  # fmt: skip
+"""A number that counts measurements of one setting."""
 MACHINE = {"nodes", "cores", "cores_per_task", "tasks", "threads", "gpus", "frequency_hz", "cap_w",
            "cpu_cap_w", "gpu_cap_w"}  # fmt: skip
 """Knobs that leave the work as it is: a size or a batch may be another amount of it."""
@@ -112,6 +116,8 @@ def _may_be_set(jobs: JobTable, name: str) -> bool:
     if values.dtype == pl.String:
         plain = not values.str.contains(r"[,=]").any()
         return plain and distinct <= MOST_WORDS and known is Moment.SUBMIT
+    if REPEATS.fullmatch(name.strip()):
+        return False
     if not values.dtype.is_numeric() or distinct > MOST_VALUES or _spread(values) < SAME:
         return False
     repeats = distinct <= len(values) / 2 and (values % 1 == 0).all()
