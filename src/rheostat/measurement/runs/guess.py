@@ -106,8 +106,10 @@ ASIDE = re.compile(
     r"|(std|min|max|limit|cap|idle|wait|submit|start|end)(?![a-z])|per_"
 )
 """Words of names that are of a part, a bound or a moment; ``miniFE`` and ``render`` hold none."""
-NO_RUN = re.compile(r"std|min|max|per_|limit|cap|idle|wait|submit|start|end|stamp|"
-                    r"setup|init|warm|delay|offset|span|period|interval|lag|ttft")  # fmt: skip
+NO_RUN = re.compile(
+    r"std|min|max|per_|limit|cap|idle|wait|submit|start|end|stamp|setup|"
+    r"init|warm|delay|offset|span|period|interval|lag|ttft|itl|tpot|token"
+)
 """Times of something else than a run."""
 
 
@@ -344,17 +346,20 @@ def lone_time(frame: pl.DataFrame) -> str | None:
 
     >>> lone_time(pl.DataFrame({"solve_s": [1.6, 2.7], "energy_J": [519.65, 836.13]}))
     'solve_s'
+    >>> lone_time(pl.DataFrame({"epoch time (min)": [1.6], "energy per epoch (J)": [519.65]}))
+    'epoch time (min)'
     >>> lone_time(pl.DataFrame({"solve_s": [1.6], "setup_s": [0.2], "energy_J": [519.65]}))
     """
     named = {guess_name(c) for c in frame.columns}
-    if not named & {"energy_j", "power_w", "power_per_node_w"} or {"start_s", "end_s"} <= named:
+    joules = any(split_unit(c)[1] == "_j" for c in frame.columns)
+    if not (joules or named & {"power_w", "power_per_node_w"}) or {"start_s", "end_s"} <= named:
         return None
     fit = [
         c for c in frame.columns
         if split_unit(c)[1] == "_s" and guess_name(c) is None and frame[c].dtype.is_numeric()
         and guess_known(c, frame[c]) is Moment.END
     ]  # fmt: skip
-    return fit[0] if len(fit) == 1 and not NO_RUN.search(fit[0].lower()) else None
+    return fit[0] if len(fit) == 1 and not NO_RUN.search(split_unit(fit[0])[0].lower()) else None
 
 
 def guess_known(source: str, values: pl.Series) -> Moment:
