@@ -220,7 +220,7 @@ def test_perf_events_of_one_meaning_are_not_added_up(tmp_path):
 
 
 def test_perf_lines_that_hold_no_count_are_counted(tmp_path):
-    text = RUN + TOOK.format(2) + "abc,,cycles,9,100.00,,\n{broken\n0.1,S0,1,5,Joules,x,1,100,,\n"
+    text = RUN + TOOK.format(2) + "abc,,cycles,9,100.00,,\n{broken\n0.1,S0,1,no,Joules,x,1,100,,\n"
     notes = [n.message for n in read_perf(file(tmp_path, "perf.csv", text)).notes]
     assert "3 lines that hold no count of perf are left out" in notes
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 REMEDIES = (
     "Record the problem's size (memory asked for, the job script; a column that holds either is "
-    "named by --column script=THEIRS or memory_b=THEIRS), or run a small trial: `rheostat trial "
-    "plan FILE` names jobs to run at another setting.",
+    "named by --column script=THEIRS or memory_b=THEIRS, MaxRSS of sacct, say), or run a small "
+    "trial: `rheostat trial plan FILE` names jobs to run at another setting.",
 )
 
 

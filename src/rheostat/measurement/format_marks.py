@@ -155,9 +155,11 @@ def perf_mark(head: Head) -> bool:
     if b'"counter-value"' in head.start or b"Performance counter stats" in head.start:
         return True
     lines = [x for x in head.lines if not x.lstrip().startswith("#")]
-    number = r"\s*(\d+\.\d+,)?(<not \w+>|\d+(\.\d+)?)"
-    cells = re.compile(rf"{number},[^,]*,[\w/:.=-]*[A-Za-z][\w/:.=-]*,\d+,\d+([.,]\d+)?(,.*)?")
-    return bool(lines) and bool(cells.fullmatch(lines[0]))
+    place = r"((S|N|D|C)\d[\w-]*,\d+,|CPU\d+,)?"
+    number = rf"\s*(\d+\.\d+,)?{place}(<not \w+>|\d+(\.\d+)?)"
+    event = r"[^,]*,[\w/:.=-]*[A-Za-z][\w/:.=-]*,(\d+\.\d+%,)?"
+    cells = re.compile(rf"{number},{event}\d+,\d+([.,]\d+)?(,.*)?")
+    return bool(lines) and bool(cells.fullmatch(lines[0].replace(";", ",")))
 
 
 def likwid_mark(head: Head) -> bool:

@@ -27,7 +27,7 @@ from rheostat.core.jobs import JobTable, Note
 from rheostat.core.storage.files import parse_json
 from rheostat.errors import DataError
 from rheostat.measurement.checks import ROW, as_jobs
-from rheostat.measurement.counters.rates import cleaned, described
+from rheostat.measurement.counters.rates import cleaned, described, energies_of_intervals
 from rheostat.measurement.lines import Records
 
 EVENTS = {
@@ -57,6 +57,9 @@ IN_USE = "CPUs utilized"
 BY_USE = "elapsed time is {} divided by its CPUs utilized ({}), as duration_time was not counted"
 BEGINS = re.compile("# started on|Performance counter stats for")
 LIKE_A_COUNT = re.compile(r"\{|[^#,;\s]*[,;]([^,;]*[,;]){3}")
+AGGREGATE = re.compile(r"(S|N|D|C)\d+(-(D|L|C|CLS|T)\d+)*|CPU\d+")
+"""Of what a line counts where perf did not add all up."""
+PLACES = ("socket", "die", "cluster", "core", "node", "cpu", "thread")
 LONG_ENOUGH = 90.0
 CELLS = 6
 """A line of CSV has at least five: value, unit, event, time counted, share; one more with -I."""
@@ -66,7 +69,8 @@ CELLS = 6
 class _Count:
     """One event of one row; ``at`` None without ``-I``, ``value`` None where perf has none.
 
-    ``in_use`` is the mean number of processors in use that perf writes beside its clock of them.
+    ``in_use`` is the mean number of processors in use that perf writes beside its clock of them;
+    ``place`` the socket, die, core or processor that alone was counted (``--per-socket``, ``-A``).
     """
 
     at: float | None
@@ -75,6 +79,7 @@ class _Count:
     unit: str
     share: float
     in_use: float | None = None
+    place: str = ""
 
     @property
     def scale(self) -> float:
@@ -102,7 +107,7 @@ class _Recording:
         if (count.at is None) != (last is None) or (count.at or 0.0) < (last or 0.0):
             return False
         same = takewhile(lambda c: c.at == count.at, reversed(self.counts))
-        return all(c.event != count.event for c in same)
+        return all((c.event, c.place) != (count.event, count.place) for c in same)
 
     @property
     def elapsed_s(self) -> float | None:
@@ -165,7 +170,7 @@ def read_perf(
     frame = frame.with_columns(cs.by_dtype(pl.Null).cast(pl.Float64), pl.col(ROW).cast(pl.Int64))
     if app:
         frame = frame.with_columns(app=pl.lit(app))
-    notes = [*records.notes, *columns.notes]
+    notes = [*records.notes, *columns.notes, *energies_of_intervals(frame)]
     if len(recordings) > 1:
         notes.append(Note(f"{len(recordings)} recordings one after the other: a run each"))
     if not runtime_s:
@@ -268,15 +273,21 @@ def _csv(line: str) -> _Count | None:
     """``[time,]value,unit,event,nanoseconds counted,percent of the time,...``"""
     mark = max(",;", key=line.count)
     cells = [c.strip() for c in line.split(mark)]
-    at = None
-    if len(cells) >= CELLS and "." in cells[0] and _value(cells[1]):
+    at, place = None, ""
+    begins = cells[1:2] and (_value(cells[1]) or AGGREGATE.fullmatch(cells[1]))
+    if len(cells) >= CELLS and "." in cells[0] and begins:
         at, cells = _number(cells[0]), cells[1:]
         if at is None or not 0 < at < math.inf:
             return None
+    if AGGREGATE.fullmatch(cells[0]):
+        place, cells = cells[0], cells[1 if cells[0].startswith("CPU") else 2 :]
+    if cells[3:4] and cells[3].endswith("%"):  # what repeats differ by (-r)
+        del cells[3]
     if len(cells) < CELLS - 1 or not _value(cells[0]) or not re.search("[A-Za-z]", cells[2]):
         return None
     in_use = _number(cells[5]) if cells[6:7] == [IN_USE] else None
-    return _Count(at, cells[2], _number(cells[0]), cells[1], _number(cells[4]) or 0.0, in_use)
+    share = _number(cells[4]) or 0.0
+    return _Count(at, cells[2], _number(cells[0]), cells[1], share, in_use, place)
 
 
 def _json(line: str) -> _Count | None:
@@ -285,12 +296,13 @@ def _json(line: str) -> _Count | None:
         at = float(facts["interval"]) if "interval" in facts else None
         share = float(facts.get("pcnt-running", 100.0))
         event, value = str(facts["event"]), str(facts["counter-value"])
+        place = " ".join(f"{p}{facts[p]}" for p in PLACES if p in facts)
         in_use = _number(str(facts["metric-value"])) if facts.get("metric-unit") == IN_USE else None
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
     if not _value(value) or (at is not None and not 0 < at < math.inf):
         return None
-    return _Count(at, event, _number(value), str(facts.get("unit", "")), share, in_use)
+    return _Count(at, event, _number(value), str(facts.get("unit", "")), share, in_use, place)
 
 
 def _text(line: str) -> _Count | None:

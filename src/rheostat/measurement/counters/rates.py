@@ -15,6 +15,8 @@ import math
 import re
 from collections.abc import Iterable
 
+import polars as pl
+
 from rheostat.core.jobs import Column, Moment, Note
 from rheostat.core.vocabulary import VOCABULARY
 
@@ -106,3 +108,32 @@ def described(names: Iterable[str]) -> list[Column]:
         or Column(n, "1/s" if n.endswith("_per_s") else "", _E, "as the tool names it")
         for n in names
     ]
+
+
+PARTS = {"package_power_w": "package", "dram_power_w": "memory"}
+
+
+def energies_of_intervals(frame: pl.DataFrame) -> list[Note]:
+    """What the watts of each run's intervals add up to, over the time in which all are known.
+
+    >>> runs = {"run_id": ["a"] * 2, "span_s": [1.0, 3.0], "package_power_w": [100.0, 200.0]}
+    >>> energies_of_intervals(pl.DataFrame(runs))[0].message
+    'a: package 700 J, 175 W in the mean, for 4 s'
+    """
+    drawn = [c for c in PARTS if c in frame.columns]
+    notes = []
+    for run in frame.partition_by("run_id", maintain_order=True) if drawn else []:
+        known = run.filter(pl.all_horizontal(pl.col(c).is_finite() for c in ("span_s", *drawn)))
+        seconds = float(known["span_s"].sum())
+        if run.height < 2 or not seconds:
+            continue
+        joules = [float((known[c] * known["span_s"]).sum()) for c in drawn]
+        each = [f"{PARTS[c]} {_mean(j, seconds)}" for c, j in zip(drawn, joules, strict=True)]
+        each += [f"together {_mean(sum(joules), seconds)}"] if len(drawn) > 1 else []
+        of_all = f" of {float(run['span_s'].sum()):.4g} s" if known.height < run.height else ""
+        notes.append(Note(f"{run['run_id'][0]}: {'; '.join(each)}, for {seconds:.4g} s{of_all}"))
+    return notes
+
+
+def _mean(joules: float, seconds: float) -> str:
+    return f"{joules:.5g} J, {joules / seconds:.4g} W in the mean"

@@ -143,6 +143,10 @@ def _notes(rows: pl.DataFrame, samples: PowerSamples) -> Iterator[Note]:
         yield Note(
             _uncovered(row, "samples" if not samples.counters else "a counter that counts on")
         )
+    known = samples.frame.drop_nulls(["t", "reading"])
+    if again := known.height - count:
+        said = "of one device at the moment of another: the first of a moment counts"
+        yield Note(f"{again} {kind.split(' (')[0]} {said}", count=again)
     if lost := samples.frame.filter(pl.col("reading").is_null()).height:
         yield Note(f"{lost} samples without a reading: left out")
 

@@ -22,28 +22,31 @@ from rheostat.measurement.monitoring.sample_cells import (
     is_dcmi,
     is_monitor,
 )
+from rheostat.measurement.monitoring.sample_columns import (
+    ALONE,
+    DEVICE,
+    MODEL,
+    NUMBER,
+    POWER,
+    VALUE,
+    bare,
+    clock_of,
+    devices,
+    is_gpu,
+    numbers_of,
+    told_apart,
+)
 from rheostat.measurement.monitoring.series_names import GPUS, HOSTS, SERIES, series_names
 from rheostat.measurement.runs.guess import guess_name
-from rheostat.measurement.runs.header_units import PREFIXES, split_unit
+from rheostat.measurement.runs.header_units import split_unit
 from rheostat.measurement.slurm.sacct_clock import time_zone
 
-CLOCK = re.compile(r"(time[ _]?stamp|date[ _]?time|time|date|ts|epoch|unix[ _]?time"
-                   r"|zeit(stempel|punkt)?|datum)([ _\[(].*)?")  # fmt: skip
-ELAPSED = re.compile(r"(elapsed([ _]time)?)([ _\[(].*)?")
-"""A clock that runs from 0, where a table has no other."""
-POWER = re.compile(r".*(power|watt|pwr|leistung|puissance|potencia)")
 NO_DRAW = re.compile(r".*(limit|cap\b|max|min|util|percent|%|state|factor|management|default)")
-VALUE = re.compile(r"values?|reading|last|mean|wert|valeur|valor")
-DEVICE = (*GPUS, "uuid", "gpu_uuid", "gpu_index", "pci.bus_id", "device", "entity", "socket",
-          "package", "domain", "sensor", "series", "legend", "metric")  # fmt: skip
-MODEL = ("name", "gpu_model", "modelname")
 TOTAL = re.compile(r"total|sum|\ball\b|overall|cluster|whole")
 DRAWN = ("power.draw", "power.draw.average", "power.draw.instant")
 RUNS = {"runtime_s", "energy_j", "nodes", "app", "job_id", "start_s", "end_s", "submit_s", "state",
         "batch_size", "threads", "cores", "tasks"}  # fmt: skip
 """What a table of runs has, and samples have not."""
-NUMBER = r"^\s*(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*(?:([mkM]?)(W|[Ww]atts?)|%|MHz)?\s*$"
-DECIMAL_COMMA = r"^\s*-?\d+,(\d{1,2}|\d{4,})(\s*\w+)?\s*$"
 UNSAID = (
     "samples of what? Neither headings nor cells say a unit: where they are watts give the file a "
     "name with power, or --column power_w={}"
@@ -55,7 +58,6 @@ DATED = 1e8
 """Seconds since 1970 from here on have a date; others count from midnight or a start."""
 SAMPLED_S = 3600.0
 """Moments of a power that stands alone are samples if they come so often, however unevenly."""
-ALONE = "GPU"
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ class PowerSamples:
 def samples_in(path: str | Path, zone: str = "", named: Sequence[str] = ()) -> PowerSamples:
     """The samples of a file; ``named`` are its columns of watts, where somebody said so."""
     cells = cells_of(whole(Path(path)).decode("utf-8", "replace").splitlines())
-    clock, drawn, notes = _clock(cells), list(named) or _drawn(cells), list[Note]()
+    clock, drawn, notes = clock_of(cells), list(named) or _drawn(cells), list[Note]()
     if lost := [c for c in named if c not in cells]:
         raise DataError(str(path), [f"mapped column {c} is missing" for c in lost])
     counters = _counters(cells)
@@ -89,15 +91,15 @@ def samples_in(path: str | Path, zone: str = "", named: Sequence[str] = ()) -> P
     if not clock:
         notes.append(Note(f"samples without a clock: taken {EVERY_S:g} s apart, as dmon "
                           "writes by default; with its times: -o DT"))  # fmt: skip
-    device, model = _devices(cells), next(filter(None, (_words(cells, m) for m in MODEL)), [])
+    device, model = devices(cells), next(filter(None, (_words(cells, m) for m in MODEL)), [])
     t, dated = _seconds(cells, clock, zone) if clock else (_counted(device), [])
     notes += dated
-    smi = _is_gpu(cells)
+    smi = is_gpu(cells)
     if smi and set(device) == {ALONE} and (at_once := _at_once(t)):
         device, count = at_once, len(set(at_once))
         notes.append(Note(f"no column index: {count} lines at each moment are taken as {count} "
                           "GPUs in the order of the lines"))  # fmt: skip
-    chosen = [next((c for d in DRAWN for c in drawn if _bare(c) == d), drawn[0])] if smi else drawn
+    chosen = [next((c for d in DRAWN for c in drawn if bare(c) == d), drawn[0])] if smi else drawn
     if len(chosen) < len(drawn):
         notes.append(Note(f"power is {chosen[0]}; not used: {', '.join(set(drawn) - {*chosen})}"))
     alike = _add_up(cells, chosen, device)
@@ -105,7 +107,7 @@ def samples_in(path: str | Path, zone: str = "", named: Sequence[str] = ()) -> P
         pl.DataFrame({
             "device": device if len(chosen) == 1 else _beside(device, name),
             "model": model or [None] * len(t), "gpu": [smi] * len(t), "t": t,
-            "reading": _numbers(cells[c]) * _scale(c), "busy": _share(cells),
+            "reading": numbers_of(cells[c]) * _scale(c), "busy": _share(cells),
             "hz": _first(cells, r"clocks\.(current\.)?sm|pclk", 1e6),
         }, schema_overrides={"model": pl.String})
         for c, name in zip(chosen, series_names(chosen), strict=True)
@@ -118,7 +120,7 @@ def _add_up(cells: Mapping[str, list[str]], chosen: Sequence[str], device: Seque
     if len(chosen) > 1:
         plain = not _drawn(cells) and not _counters(cells)
         return all(map(SERIES.fullmatch, chosen)) or plain
-    parts = {_bare(c) for c in _told_apart(cells)} - {*HOSTS, *GPUS}
+    parts = {bare(c) for c in told_apart(cells)} - {*HOSTS, *GPUS}
     return not parts & {*DEVICE} and not any(TOTAL.search(d.lower()) for d in device)
 
 
@@ -129,9 +131,9 @@ def _beside(device: Sequence[str], name: str) -> list[str]:
 
 def _numeric(cells: Mapping[str, list[str]], clock: Sequence[str]) -> list[str]:
     """Columns of numbers whose headings say no quantity: nodes side by side, or one of values."""
-    numbers = [c for c in cells if c not in clock and _bare(c) not in (*DEVICE, *HOSTS, *MODEL)
-               and _numbers(cells[c]).is_not_null().any()]  # fmt: skip
-    return [c for c in numbers if VALUE.fullmatch(_bare(c))] or numbers
+    numbers = [c for c in cells if c not in clock and bare(c) not in (*DEVICE, *HOSTS, *MODEL)
+               and numbers_of(cells[c]).is_not_null().any()]  # fmt: skip
+    return [c for c in numbers if VALUE.fullmatch(bare(c))] or numbers
 
 
 def _as_watts(path: str | Path, cells: Mapping[str, list[str]], drawn: Sequence[str]) -> list[Note]:
@@ -176,7 +178,7 @@ def looks_side_by_side(lines: Sequence[str]) -> bool:
     True
     """
     cells = _begun([x for x in lines if x.strip()])
-    numbers = _numeric(cells, _clock(cells)) if cells else []
+    numbers = _numeric(cells, clock_of(cells)) if cells else []
     plain = not any(guess_name(c) or split_unit(c)[2] for c in numbers)
     return bool(numbers) and plain and not _runs(cells) and _regular(cells)
 
@@ -184,13 +186,13 @@ def looks_side_by_side(lines: Sequence[str]) -> bool:
 def _begun(text: Sequence[str]) -> dict[str, list[str]]:
     """Columns of the first lines where one is a clock and they are many; else nothing."""
     cells = cells_of(text[:-1]) if len(text) > LEAST else {}  # the last line may be cut
-    return cells if _clock(cells) and len(next(iter(cells.values()))) >= LEAST else {}
+    return cells if clock_of(cells) and len(next(iter(cells.values()))) >= LEAST else {}
 
 
 def _runs(cells: Mapping[str, list[str]]) -> bool:
     """Whether some column is one of runs; the name of a node is none."""
-    clock = _clock(cells)
-    named = {c for c in cells if _bare(c) in (*HOSTS, *DEVICE, *MODEL) and c not in clock
+    clock = clock_of(cells)
+    named = {c for c in cells if bare(c) in (*HOSTS, *DEVICE, *MODEL) and c not in clock
              and pl.Series(cells[c]).str.contains("[A-Za-z]").all()}  # fmt: skip
     ours = {guess_name(c) for c in cells if c not in {*clock, *named, "CPU", "Core"}}
     return bool(ours & RUNS)
@@ -201,12 +203,12 @@ def _regular(cells: Mapping[str, list[str]]) -> bool:
 
     It is a date, seconds since 1970, or from 0; a time of day where nothing else is there.
     """
-    clock = _clock(cells)
+    clock = clock_of(cells)
     t, _ = _seconds(cells, clock, "")
-    alone = set(cells) <= {*clock, *_drawn(cells), *_told_apart(cells)}
+    alone = set(cells) <= {*clock, *_drawn(cells), *told_apart(cells)}
     if t.null_count() or (0 < t[0] < DATED and not (alone and ":" in cells[clock[0]][0])):
         return False
-    frame = pl.DataFrame({"device": _devices(cells), "t": t})
+    frame = pl.DataFrame({"device": devices(cells), "t": t})
     parts = [part["t"].to_numpy() for part in frame.partition_by("device")]
     every = np.concatenate([np.diff(np.unique(t)) for t in parts] or [np.empty(0)])
     if len(every) < LEAST - 1 or any((np.diff(t) < 0).any() for t in parts):
@@ -216,41 +218,16 @@ def _regular(cells: Mapping[str, list[str]]) -> bool:
     return like or (alone and usual < SAMPLED_S)
 
 
-def _told_apart(cells: Mapping[str, list[str]]) -> list[str]:
-    """Columns that say whose a sample is: known ones, else the only one of words that come again.
-
-    >>> _told_apart({"time": ["1", "2", "1", "2"], "outlet": ["A", "A", "B", "B"]})
-    ['outlet']
-    """
-    known = [c for c in cells if _bare(c) in (*HOSTS, *DEVICE, *MODEL)]
-    clock = _clock(cells)
-    words = [c for c in cells if c not in clock and _numbers(cells[c]).is_null().all()
-             and len(set(cells[c])) <= len(cells[c]) / 2]  # fmt: skip
-    return known or (words if len(words) == 1 else [])
-
-
-def _bare(head: str) -> str:
-    return re.sub(r"\s*[\[(].*", "", head).lower()
-
-
-def _clock(cells: Mapping[str, list[str]]) -> list[str]:
-    """Columns of date and time, or the one of both."""
-    named = [c for c in cells if CLOCK.fullmatch(c.lower())]
-    named = named or [c for c in cells if ELAPSED.fullmatch(c.lower())]
-    both = [c for c in named if _bare(c) in ("date", "time")]
-    return sorted(both, key=_bare) if len(both) == 2 else named[:1]
-
-
 def _drawn(cells: Mapping[str, list[str]]) -> list[str]:
     """Columns of watts that are drawn, not allowed."""
     named = [c for c in cells if (POWER.match(c.lower()) or split_unit(c)[2] == "W")
              and not NO_DRAW.match(c.lower())]  # fmt: skip
-    return [c for c in named if _numbers(cells[c]).is_not_null().any()]
+    return [c for c in named if numbers_of(cells[c]).is_not_null().any()]
 
 
 def _timed(cells: Mapping[str, list[str]]) -> bool:
     """Whether a clock has dates or a unit; ``epoch`` may count those of a training."""
-    clock = _clock(cells)
+    clock = clock_of(cells)
     t = _seconds(cells, clock, "")[0].drop_nulls() if clock else pl.Series([])
     return len(t) > 0 and (t[0] > DATED or split_unit(clock[0], timed=True)[2] == "s")
 
@@ -261,38 +238,19 @@ def _counters(cells: Mapping[str, list[str]]) -> list[str]:
     >>> _counters({"a_Wh": ["7", "8", "9"], "b_Wh": ["2", "1", "2"], "c_Wh": ["1", "1", "1"]})
     ['a_Wh']
     """
-    return [c for c in cells if split_unit(c)[2] == "J" and _counts(_devices(cells), cells[c])]
+    return [c for c in cells if split_unit(c)[2] == "J" and _counts(devices(cells), cells[c])]
 
 
 def _counts(device: Sequence[str], cells: Sequence[str]) -> bool:
-    steps = pl.DataFrame({"of": device, "v": _numbers(cells)}).select(pl.col("v").diff().over("of"))
+    steps = pl.DataFrame({"of": device, "v": numbers_of(cells)}).select(
+        pl.col("v").diff().over("of")
+    )
     known = steps.to_series().drop_nulls()
     return bool((known > 0).any()) and (known < 0).sum() <= (1.0 - REGULAR) * len(known)
 
 
-def _is_gpu(cells: Mapping[str, list[str]]) -> bool:
-    alone = ("pwr", "dcgm_fi_dev_power_usage")
-    bare = [_bare(c) for c in cells]
-    return any(b.startswith("power.draw") or b in alone for b in bare) or "entity" in bare
-
-
-def _devices(cells: Mapping[str, list[str]]) -> list[str]:
-    named = {_bare(c): c for c in cells}
-    count = len(next(iter(cells.values())))
-    device = next((named[d] for d in DEVICE if d in named), "")
-    host = next((named[h] for h in HOSTS if h in named), "")
-    device = device or next((c for c in _told_apart(cells) if _bare(c) not in (*HOSTS, *MODEL)), "")
-    ahead = "GPU " if device and _bare(device) in (*GPUS, "gpu_index") else ""
-    alone = ALONE if _is_gpu(cells) else "" if host else "all"
-    own = [alone] * count
-    if device:
-        own = [f"{ahead}{d}".replace("_", " ") if ahead else d for d in cells[device]]
-        own = [d.replace("GPU_", "GPU ") for d in own] if _bare(device) == "entity" else own
-    return [f"{h} {d}".strip() for h, d in zip(cells[host], own, strict=True)] if host else own
-
-
 def _words(cells: Mapping[str, list[str]], name: str) -> list[str]:
-    return next((cells[c] for c in cells if _bare(c) == name), [])
+    return next((cells[c] for c in cells if bare(c) == name), [])
 
 
 def _seconds(
@@ -353,24 +311,17 @@ def _counted(device: Iterable[str]) -> pl.Series:
     return frame.select(t=pl.int_range(pl.len()).over("device") * EVERY_S).to_series()
 
 
-def _numbers(cells: Sequence[str]) -> pl.Series:
-    """Numbers of cells, also with decimal commas, in watts where a cell says kW or mW."""
-    text = pl.Series(cells, dtype=pl.String)
-    text = text.str.replace(",", ".") if text.str.contains(DECIMAL_COMMA).any() else text
-    parts = text.str.extract_groups(NUMBER).struct.unnest()
-    values, prefix = parts.to_series(0).cast(pl.Float64, strict=False), parts.to_series(1)
-    return values * prefix.fill_null("").replace_strict(PREFIXES, return_dtype=pl.Float64)
-
-
 def _scale(head: str) -> float:
     return split_unit(head)[3] if split_unit(head)[2] in ("W", "J") else 1.0
 
 
 def _first(cells: Mapping[str, list[str]], pattern: str, factor: float) -> pl.Series:
     """Numbers of the first column whose bare heading is so; else unknown."""
-    named = next((c for c in cells if re.fullmatch(pattern, _bare(c))), "")
+    named = next((c for c in cells if re.fullmatch(pattern, bare(c))), "")
     count = len(next(iter(cells.values())))
-    return _numbers(cells[named]) * factor if named else pl.Series([None] * count, dtype=pl.Float64)
+    return (
+        numbers_of(cells[named]) * factor if named else pl.Series([None] * count, dtype=pl.Float64)
+    )
 
 
 def _share(cells: Mapping[str, list[str]]) -> pl.Series:

@@ -21,6 +21,8 @@ from rheostat.measurement.runs.delimited import typed_frame
 from rheostat.measurement.runs.guess import guess_known, guess_name
 from rheostat.measurement.runs.header_units import split_unit
 from rheostat.measurement.runs.mapping import ColumnSource, spelled
+from rheostat.measurement.slurm import spelling as slurm
+from rheostat.measurement.slurm.sacct_lines import JobRun
 
 FIELDS = frozenset(
     re.findall(
@@ -45,6 +47,10 @@ tresusageouttot uid user usercpu wckey wckeyid workdir
     )
 )
 """What ``sacct --helpformat`` lists, of Slurm 18 to 25, in small letters."""
+AMOUNTS = ("B", "J", "W")
+OF_A_TASK = ("maxrss", "averss", "maxvmsize", "avevmsize")
+"""Fields of a step that are of one task of it."""
+TASKS = "{}: {} is of one task, so times the tasks, or nodes where their number is not there"
 OWN = "own"
 """Where a job's row keeps the texts of these columns."""
 
@@ -66,6 +72,25 @@ def own_fields(header: Sequence[str], columns: Mapping[str, Any]) -> dict[str, C
     return named | {h: ColumnSource((h,)) for h in own if h not in named}
 
 
+def field_of_job(run: JobRun, field: str) -> str:
+    """What a field says of a job: where its own line is silent, the most that a step took.
+
+    What is counted of one task (`OF_A_TASK`) is that of all tasks, or of all nodes where their
+    number is not there.
+    """
+    amounts = [_of_tasks(step, field) for step in run.steps]
+    known = [a for a in amounts if a is not None]
+    return f"{max(known):.0f}" if known and not run.cells[field] else run.cells[field]
+
+
+def _of_tasks(step: Mapping[str, str], field: str) -> float | None:
+    amount = slurm.amount(step.get(field, ""))
+    if amount is None or field.lower() not in OF_A_TASK:
+        return amount
+    counts = (step.get(c, "") for c in ("NTasks", "NNodes", "AllocNodes"))
+    return amount * max(1.0, next((float(c) for c in counts if c.isdigit()), 1.0))
+
+
 def with_own(
     frame: pl.DataFrame, texts: Sequence[Mapping[str, str]], sources: Mapping[str, ColumnSource]
 ) -> tuple[pl.DataFrame, list[Column], list[Note]]:
@@ -75,7 +100,7 @@ def with_own(
     fields = dict.fromkeys(f for s in sources.values() for f in s.columns)
     texts_of = {f: [t.get(f, f[1:] if f.startswith("=") else "") for t in texts] for f in fields}
     typed, notes = typed_frame(texts_of, frame[ROW].to_list())
-    typed, read_in = in_base_units(typed)
+    typed, read_in = in_base_units(_amounts(typed, sources))
     made, columns, said = frame, list[Column](), list[str]()
     for name, source in sources.items():
         ours, scale = _meant(name, source, typed)
@@ -89,8 +114,32 @@ def with_own(
         meaning = f"from {' + '.join(source.columns)}"
         columns.append(VOCABULARY.get(ours) or Column(ours, "", known, meaning))
     lost = [Note(f"not read, as fields of sacct say the same: {', '.join(said)}")] if said else []
-    read = [Note(f"columns beside those of sacct: {', '.join(c.name for c in columns)}")]
+    of_one = [Note(TASKS.format(ours, c)) for ours, s in sources.items() for c in s.columns
+              if c.lower() in OF_A_TASK]  # fmt: skip
+    read = [*of_one, Note(f"columns beside those of sacct: {', '.join(c.name for c in columns)}")]
     return made, columns, [*notes, *read_in, *read, *lost]
+
+
+def _amounts(typed: pl.DataFrame, sources: Mapping[str, ColumnSource]) -> pl.DataFrame:
+    """Texts such as ``4000000K`` as numbers where they are mapped to an amount.
+
+    Raises
+    ------
+    DataError
+        A text is none.
+    """
+    wrong: list[str] = []
+    for ours, source in sources.items():
+        if ours not in VOCABULARY or VOCABULARY[ours].unit not in AMOUNTS:
+            continue
+        for theirs in (c for c in source.columns if typed[c].dtype == pl.String):
+            read = typed[theirs].map_elements(slurm.amount, return_dtype=pl.Float64)
+            odd = typed[theirs].filter(read.is_null() & typed[theirs].is_not_null())
+            wrong += [f"{ours}: {odd[0]!r} in {theirs} is no amount"] if len(odd) else []
+            typed = typed.with_columns(read.alias(theirs))
+    if wrong:
+        raise DataError("sacct", wrong)
+    return typed
 
 
 def _meant(name: str, source: ColumnSource, typed: pl.DataFrame) -> tuple[str, float]:

@@ -30,7 +30,7 @@ from rheostat.measurement.runs.mapping import ColumnSource
 from rheostat.measurement.slurm import spelling as slurm
 from rheostat.measurement.slurm.components import one_job_each
 from rheostat.measurement.slurm.latest_runs import REQUEUED, latest_runs
-from rheostat.measurement.slurm.own_columns import OWN, own_fields, with_own
+from rheostat.measurement.slurm.own_columns import OWN, field_of_job, own_fields, with_own
 from rheostat.measurement.slurm.sacct_clock import (
     CLOCK,
     DERIVED,
@@ -190,7 +190,7 @@ def read_piece(
     runs, said = dated(runs)
     notes += said if "Submit" in header else [*said, Note(NO_SUBMIT)]
     fields = {f for source in own.values() for f in source.columns if f in header}
-    rows = [_job(run, stand) | {OWN: {f: run.cells[f] for f in fields}} for run in runs]
+    rows = [_job(run, stand) | {OWN: {f: field_of_job(run, f) for f in fields}} for run in runs]
     untimed = not times_runs(header)
     notes += [Note(DERIVED + OFF * (zone == "UTC"))] if untimed else []
     if doubtful := [row[ROW] for row in rows if row.pop(DOUBT)]:
