@@ -128,3 +128,53 @@ def test_each_figure_says_where_it_came_from_and_a_wrong_output_is_not_measured(
     assert code == 3
     assert json.loads(out)["choice"] is None
     assert "its output is wrong: nothing matches 'residual'" in err
+
+
+FORBIDDEN = """[knobs]
+solver = ["cg", "gmres"]
+nodes = [1, 2, 4]
+{rest}"""
+
+
+def test_what_does_not_run_together_is_not_run(capsys, tmp_path):
+    space, log = tmp_path / "space.toml", tmp_path / "runs.txt"
+    space.write_text(FORBIDDEN.format(rest='[[forbidden]]\nsolver = "cg"\nnodes = [2, 4]\n'))
+    run = f"echo {{solver}} {{nodes}} >> {log}; {RUN}"
+    ask = ["search", space, "--measure", run, "--method", "exhaustive", "--budget", "9"]
+    journal = ["--journal", tmp_path / "j.jsonl"]
+    assert told(capsys, *ask, *journal)[0] == 0
+    assert log.read_text().splitlines() == ["cg 1", "gmres 1", "gmres 2", "gmres 4"]
+    space.write_text(FORBIDDEN.format(rest=""))
+    assert "holds another search" in told(capsys, *ask, *journal)[2]
+
+
+@pytest.mark.parametrize(
+    ("rest", "problem"),
+    [
+        ("[constraints]\na = 1", "constraints: expected [knobs] and [[forbidden]] alone"),
+        ("[[forbidden]]\nsolvers = 'cg'", "solvers: expected a knob, solver, nodes"),
+        ("[[forbidden]]\nnodes = [2, 3]", "nodes: expected some of [1, 2, 4], got [3]"),
+        ("[[forbidden]]", "expected lines like solver = 'cg', got {}"),
+        ("[forbidden]", "expected lines like solver = 'cg', got {}"),
+    ],
+)
+def test_a_space_that_says_something_else_is_refused(capsys, tmp_path, rest, problem):
+    space = tmp_path / "space.toml"
+    space.write_text(FORBIDDEN.format(rest=rest))
+    code, _, err = told(capsys, "search", space, "--measure", RUN)
+    assert code == 1
+    assert problem in err
+
+
+def test_a_range_has_two_ends_and_nothing_else(capsys, tmp_path):
+    space = tmp_path / "space.toml"
+    space.write_text("[knobs]\ncap_w = {low = 100, high = 300, step = 50}\n")
+    code, _, err = told(capsys, "search", space, "--measure", RUN)
+    assert code == 1
+    assert "expected a list or {low = 1, high = 9}" in err
+
+
+def test_where_every_run_fails_it_says_so(space, capsys):
+    code, _, err = told(capsys, "search", space, "--measure", "false {nodes}", "--budget", "2")
+    assert code == 3
+    assert "none of 2 settings gave a result" in err

@@ -22,13 +22,13 @@ GRIDS = {
     60: ([1, 2, 4, 8, 16, 32], list(range(100, 300, 20))),
     180: (list(range(1, 19)), list(range(100, 300, 20))),
 }
-PICKS = {  # without past jobs since its exponents may fade, with them since before candidates
+PICKS = {  # without past jobs since exponents may fade, with them since a share ignores them
     (8, False): [(32,), (1,), (8,), (64,)],
     (8, True): [(16,), (32,), (8,), (64,)],
     (60, False): [(32, 100), (1, 280), (8, 100), (16, 140)],
     (60, True): [(16, 100), (16, 280), (8, 100), (32, 180)],
     (180, False): [(6, 180), (3, 100), (17, 220), (16, 120)],
-    (180, True): [(11, 100), (12, 280), (6, 100), (18, 100)],
+    (180, True): [(12, 100), (17, 260), (8, 100), (18, 140)],
 }
 
 

@@ -345,6 +345,8 @@ def infeasible(front: Front, limits: Sequence[Constraint], miss: Array) -> Infea
     """That no row meets the limits, with the one that misses least; ``miss`` (n,) is a share."""
     asked = " and ".join(str(c) for c in limits) or "finite objectives"
     if not np.isfinite(miss).any():
+        if front.repeats is not None and not front.measured.any():
+            return Infeasible(f"none of {len(front)} settings gave a result: see why above", -1)
         return Infeasible(
             f"no alternative can be judged against {asked}: the model abstains on all", -1
         )

@@ -189,6 +189,29 @@ def powers_of_two(low: int, high: int) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True)
+class Forbidden:
+    """A constraint of `Space`: not all of these knobs at one of these values each.
+
+    Parameters
+    ----------
+    values : tuple of (str, tuple)
+        Names of knobs, and the values that they do not have together.
+
+    Examples
+    --------
+    >>> without = Forbidden((("solver", ("cg",)), ("precision", ("half", "single"))))
+    >>> [without({"solver": "cg", "precision": p}) for p in ("half", "double")]
+    [False, True]
+    """
+
+    values: tuple[tuple[str, tuple[Any, ...]], ...]
+
+    def __call__(self, setting: Setting) -> bool:
+        """Whether a setting is not forbidden."""
+        return not all(setting[name] in values for name, values in self.values)
+
+
+@dataclass(frozen=True)
 class Space:
     """Knobs together; ``constraints`` are predicates on a setting (a mapping knob -> value).
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rheostat.core.front import Constraint, Rule
-from rheostat.core.space import Knob, Space, TooManySettings, few_enough, powers_of_two
+from rheostat.core.space import Forbidden, Knob, Space, TooManySettings, few_enough, powers_of_two
 from rheostat.core.storage.files import read_toml
 from rheostat.core.units import parse_duration, parse_quantity
 from rheostat.core.vocabulary import VOCABULARY
@@ -83,23 +83,55 @@ def _knob(text: str) -> Knob:
 
 
 def space_file(path: Path) -> Space:
-    """Knobs from a TOML file with a ``[knobs]`` table: lists, or ``{low = 1, high = 9}``."""
-    given = read_toml(path).get("knobs")
-    if not given or not isinstance(given, dict):
+    """Knobs and what is forbidden of them from a TOML file.
+
+    A table ``[knobs]`` has lists, texts as of ``--knob``, or ``{low = 1, high = 9}``.  Each table
+    ``[[forbidden]]`` names knobs with the value, or a list of values, that they do not have
+    together.
+    """
+    given = read_toml(path)
+    listed = given.get("knobs")
+    if not listed or not isinstance(listed, dict):
         raise DataError(str(path), ["expected a [knobs] table with lines like nodes = [1, 2, 4]"])
-    knobs, problems = [], []
-    for name, values in given.items():
+    knobs: list[Knob] = []
+    problems = [
+        f"{name}: expected [knobs] and [[forbidden]] alone" for name in given
+        if name not in ("knobs", "forbidden")
+    ]  # fmt: skip
+    for name, values in listed.items():
         if isinstance(values, list) and values:
             knobs.append(Knob(name, values))
         elif isinstance(values, str):
             knobs.append(Knob(name, _values(values, unit_of(name))))
-        elif isinstance(values, dict) and {"low", "high"} <= set(values):
+        elif isinstance(values, dict) and set(values) == {"low", "high"}:
             knobs.append(Knob(name, **values))
         else:
             problems.append(f"{name}: expected a list or {{low = 1, high = 9}}, got {values!r}")
+    forbidden = () if problems else _forbidden(given.get("forbidden", []), knobs, problems)
     if problems:
         raise DataError(str(path), problems)
-    return Space(tuple(knobs))
+    return Space(tuple(knobs), forbidden)
+
+
+def _forbidden(tables: Any, knobs: Sequence[Knob], problems: list[str]) -> tuple[Forbidden, ...]:
+    """Constraints of ``[[forbidden]]`` tables; what is wrong with them is added to ``problems``."""
+    allowed = {k.name: k.values for k in knobs}
+    made = []
+    for table in tables if isinstance(tables, list) else [tables]:
+        if not isinstance(table, dict) or not table:
+            problems.append(f"[[forbidden]]: expected lines like solver = 'cg', got {table!r}")
+            continue
+        pairs = [(k, tuple(v) if isinstance(v, list) else (v,)) for k, v in table.items()]
+        for name, values in pairs:
+            strange = [v for v in values if v not in allowed.get(name, ())]
+            if name not in allowed:
+                problems.append(f"[[forbidden]] {name}: expected a knob, {', '.join(allowed)}")
+            elif strange:
+                problems.append(
+                    f"[[forbidden]] {name}: expected some of {list(allowed[name])}, got {strange}"
+                )
+        made.append(Forbidden(tuple(pairs)))
+    return tuple(made)
 
 
 def _values(text: str, unit: str) -> list[Any]:

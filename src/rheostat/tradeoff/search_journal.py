@@ -23,6 +23,7 @@ import polars as pl
 
 from rheostat.core.jobs import Column, JobTable, Moment, Note, Schema
 from rheostat.core.outcome import Outcome
+from rheostat.core.space import Forbidden
 from rheostat.core.storage.bounded_read import checked_size, read_all
 from rheostat.core.storage.file_kinds import other_kind
 from rheostat.core.storage.files import named_errors, parse_json, seal, unsealed
@@ -166,11 +167,13 @@ def _searched(proposer: Any, measure: Any) -> dict[str, Any]:
     space = getattr(proposer, "space", None)
     job = getattr(proposer, "job", None)
     knobs = () if space is None else space.knobs
+    constraints = () if space is None else space.constraints
     header = {
         "program": str(getattr(measure, "program", "")),
         "space": [[k.name, list(k.values) or [k.low, k.high]] for k in knobs],
         "job": None if job is None else job.frame.row(0, named=True),
         "objectives": [[o.name, o.sense] for o in proposer.objectives],
+        "forbidden": [c.values for c in constraints if isinstance(c, Forbidden)] or None,
     }
     plain: dict[str, Any] = json.loads(json.dumps(header, default=str))
     return plain

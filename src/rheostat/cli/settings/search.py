@@ -43,7 +43,8 @@ def search(
 ) -> None:
     """Measure a few settings of your own code, well chosen, and take one.
 
-    SPACE.toml holds [knobs] with lines like nodes = [1, 2, 4] or cap_w = {low = 100, high = 300}.
+    SPACE.toml holds [knobs] with lines like nodes = [1, 2, 4] or cap_w = {low = 100, high = 300};
+    [[forbidden]] tables, as solver = "cg" and precision = "half", name what does not run together.
     Runs are timed here. What the command prints counts by its name, as a JSON object on a line:
     {"runtime_s": 12.5, "energy_j": 4100}; a bare number does not. RAPL, NVML or Zeus are read for
     missing watts, where they can, and the report says where each figure came from. Without a meter,

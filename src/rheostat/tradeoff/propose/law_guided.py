@@ -25,7 +25,7 @@ from rheostat.core.jobs import JobTable, Note
 from rheostat.core.outcome import Array, Outcome
 from rheostat.core.space import Knob, Setting, Space
 from rheostat.errors import DataError
-from rheostat.prediction.scaling_law import LawEnsemble, structures
+from rheostat.prediction.scaling_law import DefensiveEnsemble, LawEnsemble, structures
 from rheostat.prediction.scaling_law.coordinates import Scale
 from rheostat.prediction.scaling_law.structures import role_of
 from rheostat.tradeoff.limits import Limit
@@ -90,8 +90,8 @@ class LawGuided(Searcher):
         self._jobs = (
             [] if prior is None else past_jobs(prior, self.space.names, by, levels(self.space))
         )
-        self._fresh: tuple[int, LawEnsemble] | None = None
-        self._conditioned: list[tuple[Measured, LawEnsemble]] = []
+        self._fresh: tuple[int, DefensiveEnsemble] | None = None
+        self._conditioned: list[tuple[Measured, DefensiveEnsemble]] = []
         self._drawn: tuple[tuple[int, int], Index, dict[str, Array]] | None = None
 
     @property
@@ -236,12 +236,10 @@ class LawGuided(Searcher):
             self._drawn = (state, at, logs)
         return self._drawn[1:]
 
-    def _informed(self, settings: Sequence[Setting]) -> LawEnsemble:
+    def _informed(self, settings: Sequence[Setting]) -> DefensiveEnsemble:
         """The model after what was told, in an order that the telling does not change."""
         if self._fresh is None or self._fresh[0] != len(settings):
-            points, named = self._coded(settings)
-            ways = structures(points, self.space.names, self._jobs, named)
-            self._fresh, self._conditioned = (len(settings), LawEnsemble(ways, seed=self.seed)), []
+            self._fresh, self._conditioned = (len(settings), self._untold(settings)), []
         cells = self._cells({self.key(s): i for i, s in enumerate(settings)})
         noise = _noise(list(cells.values()))
         runs: list[Measured] = []
@@ -250,7 +248,16 @@ class LawGuided(Searcher):
             runs.append((at, t, p, (noise[0] / len(logs), noise[1] / len(logs))))
         return self._after(self._fresh[1], runs)
 
-    def _after(self, fresh: LawEnsemble, runs: Sequence[Measured]) -> LawEnsemble:
+    def _untold(self, settings: Sequence[Setting]) -> DefensiveEnsemble:
+        """The model before any run, with past jobs and, where there are some, without."""
+        points, named = self._coded(settings)
+        parts = [
+            LawEnsemble(structures(points, self.space.names, jobs, named), seed=self.seed)
+            for jobs in ([self._jobs, []] if self._jobs else [[]])
+        ]
+        return DefensiveEnsemble(*parts)
+
+    def _after(self, fresh: DefensiveEnsemble, runs: Sequence[Measured]) -> DefensiveEnsemble:
         """A copy of the model after ``runs``; what begins as the last time is not learnt again."""
         past, same = self._conditioned, 0
         while same < min(len(runs), len(past)) and runs[same] == past[same][0]:
@@ -277,7 +284,9 @@ class LawGuided(Searcher):
                 runs_at.setdefault(place[row], []).append(runs)
         return {at: np.concatenate(runs) for at, runs in runs_at.items()}
 
-    def _caps_alike(self, settings: Sequence[Setting], model: LawEnsemble) -> list[tuple[int, int]]:
+    def _caps_alike(
+        self, settings: Sequence[Setting], model: DefensiveEnsemble
+    ) -> list[tuple[int, int]]:
         """Settings that are one with a told setting, since neither's power cap binds.
 
         Where two caps, all else equal, gave the same runtime and power, no cap from the lower one
@@ -303,7 +312,7 @@ class LawGuided(Searcher):
                 pairs += [(i, lowest) for i in free if i not in logs]
         return pairs
 
-    def _candidates(self, settings: Sequence[Setting], model: LawEnsemble) -> Index:
+    def _candidates(self, settings: Sequence[Setting], model: DefensiveEnsemble) -> Index:
         """Settings to be drawn jointly: all of a small space, else those that can matter."""
         if len(settings) <= EXACT:
             return np.arange(len(settings))
@@ -319,7 +328,7 @@ class LawGuided(Searcher):
         return np.union1d(chosen, np.array(taken, dtype=np.int64))
 
     def _joint(
-        self, settings: Sequence[Setting], at: Index, model: LawEnsemble
+        self, settings: Sequence[Setting], at: Index, model: DefensiveEnsemble
     ) -> dict[str, Array]:
         t, p = model.draws(int(np.clip(ENTRIES // len(at), *DRAWS)), at)
         return self._every([settings[i] for i in at], t, p, t + p)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from rheostat.core.outcome import Array
-from rheostat.prediction.scaling_law import LawEnsemble, jump
+from rheostat.prediction.scaling_law import DefensiveEnsemble, jump
 from rheostat.prediction.scaling_law.coordinates import Scale
 from rheostat.prediction.scaling_law.left_out import inner, widening
 
@@ -17,12 +17,12 @@ ROUNDING = 1e-12
 Index = NDArray[np.int64]
 
 
-def spread_out(model: LawEnsemble, scale: Scale, asked: Index, logs: Array) -> Array:
+def spread_out(model: DefensiveEnsemble, scale: Scale, asked: Index, logs: Array) -> Array:
     """Draws (2, S, n) of log runtime and log power, as wide as what was measured shows.
 
     Parameters
     ----------
-    model : LawEnsemble
+    model : DefensiveEnsemble
         The laws, after what was told.
     scale : Scale
         Of the model's settings.
@@ -47,7 +47,7 @@ def spread_out(model: LawEnsemble, scale: Scale, asked: Index, logs: Array) -> A
     return logs
 
 
-def _errors(model: LawEnsemble, units: Array, measured: Index) -> tuple[Array, Array]:
+def _errors(model: DefensiveEnsemble, units: Array, measured: Index) -> tuple[Array, Array]:
     """Measured settings within the others, and errors (m, 2) of the laws of the others there."""
     known, places = np.unique(measured), inner(units[measured])
     scores = np.empty((len(places), 2))
