@@ -5,7 +5,8 @@
 PATH holds PolyBench/C 4.2.1, which is not edited.  Each kernel becomes a manifest of its own two
 files and those of ``utilities`` in --folder, and is one search, `code search MANIFEST --to openmp`,
 at PolyBench's SMALL sizes, arrays printed and compared.  Variants are tried until one is accepted
-that shares a loop of the kernel's own function, or --budget ends; a killed search goes on.
+that shares a loop of the kernel's own function, with its loops in their order and, where others
+promise more, in another, or --budget ends; a killed search goes on.
 
 Only the kernel is then timed, between PolyBench's own marks, where it takes long enough (`TIMED`,
 else LARGE), in turns: the original, the variant, and the programs that gcc
@@ -48,6 +49,7 @@ from rheostat.measurement.code.workbench import Workbench
 from rheostat.tradeoff.variants.c_source import CSource
 from rheostat.tradeoff.variants.compilers import COMPILERS, shared_by_compilers
 from rheostat.tradeoff.variants.dependence import CONFLICT, dependence
+from rheostat.tradeoff.variants.loop_distribution import REORDERED, in_another_order
 
 FLAGS = ("-O3", "-I.", "-DPOLYBENCH_DUMP_ARRAYS", "-DPOLYBENCH_USE_C99_PROTO",
          "-DPOLYBENCH_USE_RESTRICT", "-lm")  # fmt: skip
@@ -117,6 +119,8 @@ static __attribute__((unused)) int since(struct timeval *unused) {
 #define fprintf summed
 #define gettimeofday(value, zone) since(value)
 """
+OURS = ("search", "reordered", "exchanged")
+"""Variants with the original's order of loops, with another, and with another and one thread."""
 CLOCKS = ("wall", "busiest thread")
 KERNEL = re.compile(r"(?m)^kernel (\S+) (\S+)\n")
 LEAST = 0.03
@@ -163,7 +167,8 @@ def searched(name: str, program: Program, given: argparse.Namespace) -> dict[str
     folder = given.folder / name
     write_manifest(program, folder / "program.json")
     row: dict[str, Any] = {"kernel": name, "against": reasons(program, name)}
-    answer = None
+    answer, exchanged = None, dict(zip(OURS[2:], (v.text for v in in_another_order(program)),
+                                       strict=False))  # fmt: skip
     for budget in range(1, given.budget + 1):
         try:
             answer = rh.code.search(folder / "program.json", to="openmp", budget=budget,
@@ -173,21 +178,24 @@ def searched(name: str, program: Program, given: argparse.Namespace) -> dict[str
             answer = error.answer
         except RheostatError as error:
             return row | {"outcome": f"{error}"[:300]}
-        texts = [_text(folder / "search", r) for r in answer.rows if r["verdict"] == "accepted"]
-        if any(shares_hot(t, name) for t in texts) or len(answer.rows) < budget:
+        accepted = [r for r in answer.rows if r["verdict"] == "accepted"]
+        tried = {OURS[r["change"].startswith(REORDERED)]: t for r in reversed(accepted)
+                 if shares_hot(t := _text(folder / "search", r), name)}  # fmt: skip
+        if len(tried) == 1 + len(exchanged) or len(answer.rows) < budget:
             break
-    row |= {"tried": len(answer.rows), "accepted": len(texts),
+    row |= {"tried": len(answer.rows), "accepted": len(accepted),
             "rejected_by": [r["rejected_by"] for r in answer.rows if r["rejected_by"]],
             "cpu_s": round(answer.cost["cpu_s"])}  # fmt: skip
-    best = next((t for t in texts if shares_hot(t, name)), next(iter(texts), None))
-    row["hot_loop_shared"] = best is not None and shares_hot(best, name)
-    return row | (timed(name, program, best, given) if given.timed else {})
+    row["hot_loop_shared"] = bool(tried)
+    if accepted and not tried:
+        tried = {OURS[0]: _text(folder / "search", accepted[0])}
+    return row | (timed(name, program, tried | exchanged, given) if given.timed else {})
 
 
 def timed(
-    name: str, program: Program, text: str | None, given: argparse.Namespace
+    name: str, program: Program, texts: Mapping[str, str], given: argparse.Namespace
 ) -> dict[str, Any]:
-    """Times of the variant and of gcc's and Polly's programs over the original's."""
+    """Times of the variants and of gcc's and Polly's programs over the original's."""
     flags = _sized(TIMED.get(name, "-DLARGE_DATASET"))
     own = ("-DPOLYBENCH_TIME", "-include", "summed.h")
     whole = replace(program, files={**program.files, "summed.h": SUMMED},
@@ -195,13 +203,13 @@ def timed(
     every = {"original": whole} | {
         v.proposer: replace(whole, flags=v.flags) for v in shared_by_compilers(whole, given.threads)
     }
-    if text is not None:
+    for key, text in texts.items():
         files = {**whole.files, f"{name}.c": text}
-        every["search"] = replace(whole, files=files, language="openmp")
+        every[key] = replace(whole, files=files, language=("openmp", "serial")[key == OURS[2]])
     runs = in_turns(every, given)
     row: dict[str, Any] = {"kernel_s": statistics.median(w for w, _ in runs["original"])}
     gain = []
-    for key in (k for k in (*COMPILERS, "search") if k in runs):
+    for key in (k for k in (*COMPILERS, *OURS) if k in runs):
         for clock, said in enumerate(CLOCKS):
             pairs = [[run[clock] for run in runs[k]] for k in ("original", key)]
             times = paired_times(*map(np.array, pairs), minimum_effect=LEAST)
@@ -250,6 +258,13 @@ def over_compilers(row: Mapping[str, Any], clock: str) -> float:
     return round(min(theirs, default=math.nan) / ours, 3)
 
 
+def without_compilers(row: Mapping[str, Any], clock: str) -> float:
+    """The same for the fastest of our variants, or the original where that is faster."""
+    theirs = [row[c][clock][0] for c in COMPILERS if row.get(c)]
+    ours = [row[k][clock][0] for k in OURS if row.get(k)]
+    return min(theirs, default=math.nan) / min([*ours, 1.0])
+
+
 def _text(folder: Path, row: Mapping[str, Any]) -> str:
     kept = json.loads((folder / "variants" / f"{row['variant']}.json").read_text())
     return str(kept["text"])
@@ -273,11 +288,11 @@ def reasons(program: Program, name: str) -> list[str]:
 def show(rows: list[dict[str, Any]]) -> None:
     """The rows as a table, and their sum."""
     table = Table(
-        "kernel", "hot loop", "search", *COMPILERS, "handed out", "against", title="PolyBench"
+        "kernel", "hot loop", *OURS, *COMPILERS, "handed out", "against", title="PolyBench"
     )
     for r in rows:
         table.add_row(r["kernel"], "shared" if r.get("hot_loop_shared") else "not",
-                      *(_interval(r, c) for c in ("search", *COMPILERS)),
+                      *(_interval(r, c) for c in (*OURS, *COMPILERS)),
                       r.get("handed_out", ""),
                       re.sub(r"\s+", " ", "; ".join(r["against"]))[:90])  # fmt: skip
     Console().print(table)
@@ -285,6 +300,11 @@ def show(rows: list[dict[str, Any]]) -> None:
     print(f"{shared} of {len(rows)} with a hot loop shared; "
           f"{sum(r.get('handed_out', 'original') != 'original' for r in rows)} handed out "
           "that are faster than the original")  # fmt: skip
+    alone = [without_compilers(r, CLOCKS[1]) for r in rows]
+    if alone := [m for m in alone if math.isfinite(m)]:
+        print(
+            f"Without the compilers' programs, {CLOCKS[1]}: {statistics.geometric_mean(alone):.2f}"
+        )
     for clock in CLOCKS:
         means = [r.get(f"over_compilers ({clock})", math.nan) for r in rows]
         if means := [m for m in means if math.isfinite(m)]:

@@ -35,6 +35,7 @@ from rheostat.questions.code.variant_store import VariantStore, figures_of, gain
 from rheostat.tradeoff.search import search
 from rheostat.tradeoff.variants.from_cuda import TARGETS, from_cuda
 from rheostat.tradeoff.variants.islands import one_after_another
+from rheostat.tradeoff.variants.loop_distribution import REORDERED, reordered
 from rheostat.tradeoff.variants.placement import PragmaPlacement
 from rheostat.tradeoff.variants.tuning import Tuning
 from rheostat.tradeoff.variants.variant import (
@@ -343,6 +344,10 @@ def searched_chains(
             PragmaPlacement(text, original.flags, headers=others) if to
             else Tuning(text, original.flags, original.language, objective)
         )  # fmt: skip
-        return [one_after_another(first.steps, first.islands(store.seed).steps)]
+        own = one_after_another(first.steps, first.islands(store.seed).steps)
+        if not to or (other := reordered(text, headers=others)) is None:
+            return [own]
+        placement = PragmaPlacement(other, original.flags, headers=others, before=REORDERED)
+        return [own, placement.steps()]
 
     return chains

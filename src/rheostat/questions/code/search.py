@@ -25,6 +25,7 @@ from rheostat.questions.parse import Names
 from rheostat.recipes.lassi import Conversation
 from rheostat.recipes.lassi_ee import then_asked
 from rheostat.tradeoff.variants.compilers import shared_by_compilers
+from rheostat.tradeoff.variants.loop_distribution import in_another_order
 
 
 @question
@@ -127,7 +128,8 @@ def search(
             talks = asked.talks(Sampling(), 1)
             chains = then_asked(chains, original, to, talks[0], (budget + 1) // 2)
         timed = not settings.translates and MEASURED_BY[goal] in settings.rungs
-        beside = shared_by_compilers(original, threads) if timed else ()
+        beside = [*shared_by_compilers(original, threads),
+                  *(in_another_order(original) if to else ())] if timed else ()  # fmt: skip
         result = search_code(original, chains, kept, settings, progress, beside=beside)
         if asked is not None:
             result, facts = asked.with_cost(result), {"chains": chain_facts(talks)}

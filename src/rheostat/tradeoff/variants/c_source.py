@@ -59,6 +59,12 @@ class Loop:
         """What is repeated."""
         return self.node.child_by_field_name("body")
 
+    @property
+    def head(self) -> tuple[int, int]:
+        """From ``for`` to the closing parenthesis, in bytes."""
+        close = [x for x in self.node.children if x.type == ")"][-1]
+        return int(self.node.start_byte), int(close.end_byte)
+
 
 class CSource:
     """A C file: its text, its tree, and the loops in it.

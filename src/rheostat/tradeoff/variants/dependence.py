@@ -24,7 +24,15 @@ from rheostat.tradeoff.variants.accesses import (
     declared_name,
 )
 from rheostat.tradeoff.variants.c_source import CSource, Loop, Node, identifiers
-from rheostat.tradeoff.variants.polynomial import Polynomial, added, names_in, split
+from rheostat.tradeoff.variants.loop_blocks import counter
+from rheostat.tradeoff.variants.polynomial import (
+    Polynomial,
+    added,
+    is_data,
+    meet_in_one,
+    names_in,
+    split,
+)
 
 SAFE, UNKNOWN, CONFLICT = 0, 1, 2
 REDUCED = {"+": "+", "-": "+", "*": "*", "&": "&", "|": "|", "^": "^"}
@@ -108,7 +116,7 @@ def dependence(source: CSource, loop: Loop) -> Dependence:
     for name in sorted(written):
         mine = [a for a in outer if a.name == name]
         if any(a.subscripts for a in mine):
-            _array(result, name, mine, body)
+            _array(result, name, mine, body, counter(source, loop))
         else:
             _scalar(source, result, name, mine)
     return result
@@ -118,7 +126,7 @@ def _scalar(source: CSource, result: Dependence, name: str, mine: list[Access]) 
     first = mine[0]
     operators = {REDUCED.get(a.operator, "") for a in mine if a.kind == UPDATE}
     if first.kind == WRITE and not first.conditional:
-        later = _read_after(source, result.loop, name)
+        later = read_after(source, result.loop, name)
         (result.lastprivate if later else result.private).add(name)
     elif all(a.kind == UPDATE for a in mine) and len(operators) == 1 and "" not in operators:
         result.reductions[name] = operators.pop()
@@ -131,7 +139,7 @@ def _scalar(source: CSource, result: Dependence, name: str, mine: list[Access]) 
         result.worse(CONFLICT, f"{name} is carried from one iteration to the next")
 
 
-def _read_after(source: CSource, loop: Loop, name: str) -> bool:
+def read_after(source: CSource, loop: Loop, name: str) -> bool:
     """Whether a value that the loop leaves is read before it is set again, as the text stands."""
     function = source.functions[loop.function]
     for node in walk(function):
@@ -219,9 +227,8 @@ def _scan(source: CSource, loop: Loop, mine: list[Access]) -> Access | None:
     return updates[0] if here and below and loop.body.type == "compound_statement" else None
 
 
-def _array(result: Dependence, name: str, mine: list[Access], body: Body) -> None:
-    variable = result.loop.variable
-    inner = {x.variable for x in body.source.inside(result.loop)} | body.local
+def _array(result: Dependence, name: str, mine: list[Access], body: Body, variable: str) -> None:
+    inner = ({x.variable for x in body.source.inside(result.loop)} | body.local) - {variable}
     counted = {x.variable for x in body.source.loops}
     writes = [a for a in mine if a.kind != READ]
     apart = max(
@@ -233,7 +240,7 @@ def _array(result: Dependence, name: str, mine: list[Access], body: Body) -> Non
     if data:
         result.updated[name] = writes
         result.contended |= not any(
-            _is_data(x) or variable in names_in(x) for a in writes for x in a.subscripts
+            is_data(x) or variable in names_in(x) for a in writes for x in a.subscripts
         )
         result.worse(UNKNOWN, f"{name} is updated at places that iterations may share")
         return
@@ -247,7 +254,7 @@ def _apart(write: Access, other: Access, variable: str, inner: set[str], counted
         return UNKNOWN
     pairs = list(zip(write.subscripts, other.subscripts, strict=True))
     levels = [_dimension(w, o, variable, inner, counted) for w, o in pairs]
-    if SAFE in levels:
+    if SAFE in levels or meet_in_one(pairs, variable, inner):
         return SAFE
     return CONFLICT if all(x == CONFLICT for x in levels) else UNKNOWN
 
@@ -261,9 +268,9 @@ def _dimension(
         return UNKNOWN
     (slope, rest), (slope_, rest_) = mine, its
     if not slope and not slope_:  # neither depends on the loop: the same places every time
-        same = rest == rest_ and not _is_data(rest)
+        same = rest == rest_ and not is_data(rest)
         moving = (names_in(rest) | names_in(rest_)) & inner
-        return CONFLICT if same or not (moving or _is_data(rest) or _is_data(rest_)) else UNKNOWN
+        return CONFLICT if same or not (moving or is_data(rest) or is_data(rest_)) else UNKNOWN
     if slope != slope_:
         return UNKNOWN
     return _within(slope, rest, added(rest, rest_, -1), inner, counted)
@@ -281,7 +288,7 @@ def _within(
     def sizes(m: tuple[str, ...]) -> int:
         return sum(x not in counted and x not in inner for x in m)
 
-    if any(_is_data({m: 1}) for m in (*rest, *shift)):
+    if any(is_data({m: 1}) for m in (*rest, *shift)):
         return UNKNOWN
     degree, unit = max(map(sizes, slope)), abs(slope.get((), 0))
     moving = [m for m in rest if set(m) & inner]
@@ -295,11 +302,6 @@ def _within(
     if degree:
         return SAFE
     return SAFE if abs(shift.get((), 0)) < unit and set(shift) == {()} else CONFLICT
-
-
-def _is_data(p: Polynomial) -> bool:
-    """Whether a part is no plain name: an element of an array, a quotient, a call."""
-    return any(not re.fullmatch(r"\w+", text) for m in p for text in m)
 
 
 def _calls(source: CSource, body: Body, result: Dependence) -> None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from rheostat.tradeoff.variants.accesses import Body
-from rheostat.tradeoff.variants.c_source import CSource, Loop, identifiers
+from rheostat.tradeoff.variants.c_source import CSource, Loop, Node, identifiers
 from rheostat.tradeoff.variants.dependence import CONFLICT, dependence
+from rheostat.tradeoff.variants.loop_blocks import counter
 from rheostat.tradeoff.variants.polynomial import split
 
 
-def interchange(text: str) -> str | None:
+def interchange(text: str, *, headers: str = "") -> str | None:
     """Nested loops in the order in which the innermost walks memory in steps of one element."""
     before = text
     for _ in range(MOST_SWAPS):
-        source = CSource(text)
+        source = CSource(text, headers=headers)
         swapped = next((t for loop in source.loops if (t := _swapped(source, loop))), None)
         if swapped is None:
             break
@@ -28,9 +29,11 @@ def _swapped(source: CSource, outer: Loop) -> str | None:
     inner = nested(source, outer)
     if inner is None or dependence(source, outer).level == CONFLICT:
         return None
-    if _strides(source, inner, outer.variable) >= _strides(source, inner, inner.variable):
+    if counter(source, outer) != outer.variable:  # blocks are made to stay outside
         return None
-    heads = [_head(source, x) for x in (outer, inner)]
+    if not exchange_gains(source, outer, inner):
+        return None
+    heads = [x.head for x in (outer, inner)]
     return source.edited(
         [(*heads[0], _slice(source, heads[1])), (*heads[1], _slice(source, heads[0]))]
     )
@@ -53,17 +56,21 @@ def nested(source: CSource, outer: Loop) -> Loop | None:
     """
     parts = [x for x in outer.body.named_children if x.type != "comment"]
     alone = parts[0] if outer.body.type == "compound_statement" and len(parts) == 1 else outer.body
-    inner = next((x for x in source.loops if x.start == alone.start_byte), None)
-    if inner is None or alone.type != "for_statement":
+    return nested_in(source, outer, alone)
+
+
+def nested_in(source: CSource, outer: Loop, part: Node) -> Loop | None:
+    """A part of a loop's body, if it is a loop with bounds that do not hang on the outer one."""
+    inner = next((x for x in source.loops if x.start == part.start_byte), None)
+    if inner is None or part.type != "for_statement":
         return None
     bounds = identifiers(source, inner.low) | identifiers(source, inner.high)
     return None if outer.variable in bounds else inner
 
 
-def _head(source: CSource, loop: Loop) -> tuple[int, int]:
-    """From ``for`` to the closing parenthesis."""
-    close = [x for x in loop.node.children if x.type == ")"][-1]
-    return int(loop.node.start_byte), int(close.end_byte)
+def exchange_gains(source: CSource, outer: Loop, inner: Loop) -> bool:
+    """Whether memory is walked in shorter steps with the outer loop's variable innermost."""
+    return _strides(source, inner, outer.variable) < _strides(source, inner, inner.variable)
 
 
 def _slice(source: CSource, place: tuple[int, int]) -> str:

@@ -36,6 +36,8 @@ class PragmaPlacement:
         Of the compiler, the same for all variants.
     headers : str
         Text of the program's other files, whose macros it may use.
+    before : str
+        What was changed before, in words.
 
     Examples
     --------
@@ -49,7 +51,10 @@ class PragmaPlacement:
 
     name = "search"
 
-    def __init__(self, text: str, flags: tuple[str, ...] = ("-O2",), *, headers: str = "") -> None:
+    def __init__(
+        self, text: str, flags: tuple[str, ...] = ("-O2",), *, headers: str = "", before: str = ""
+    ) -> None:
+        self.before = before
         self.sites = PragmaSites(CSource(text, headers=headers))
         self.flags = flags
         self._refused: set[tuple[int, str]] = set()
@@ -100,7 +105,8 @@ class PragmaPlacement:
     def _variant(self, plan: Placement) -> Variant:
         source = self.sites.source
         lines = {x.start: x.line for x in source.loops}
-        change = ", ".join(f"line {lines[s]}: {o}" for s, o in sorted(plan.items()))
+        places = (f"line {lines[s]}: {o}" for s, o in sorted(plan.items()))
+        change = ", ".join([*filter(None, [self.before]), *places])
         return Variant(self.sites.text(plan), self.name, change, self.flags)
 
     def _first(self) -> Placement:

@@ -146,3 +146,25 @@ def split(p: Polynomial, variable: str) -> tuple[Polynomial, Polynomial] | None:
     if variable in names_in(slope) | names_in(rest):
         return None
     return slope, rest
+
+
+def is_data(p: Polynomial) -> bool:
+    """Whether a part is no plain name: an element of an array, a quotient, a call."""
+    return any(not re.fullmatch(r"\w+", text) for m in p for text in m)
+
+
+def meet_in_one(pairs: list[tuple[Polynomial, Polynomial]], variable: str, inner: set[str]) -> bool:
+    """Whether two accesses are at one place in one iteration alone, as ``c[i][j]`` and ``c[j][i]``.
+
+    Each says in which iteration the other would have to be; both of them say the same.
+    """
+    said: tuple[list[Polynomial], list[Polynomial]] = ([], [])
+    for write, other in pairs:
+        mine, its = split(write, variable), split(other, variable)
+        if mine is None or its is None:
+            continue
+        for k, (here, there) in enumerate(((mine, its), (its, mine))):
+            if here[0] == {(): 1} and not there[0]:
+                said[k].append(added(there[1], here[1], -1))
+    fixed = [[p for p in ps if not is_data(p) and not names_in(p) & inner] for ps in said]
+    return any(p == q for p in fixed[0] for q in fixed[1])
