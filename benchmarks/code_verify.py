@@ -84,7 +84,7 @@ def verified(cases: list[CorpusCase], seed: int) -> Iterator[dict[str, Any]]:
                 yield {
                     "name": case.name, "kind": case.kind, "expected": case.rung or "accepted",
                     "verdict": verdict.state, "named_by": verdict.named_by or None,
-                    "reason": "; ".join(f.words for f in verdict.findings)[:300],
+                    "reason": verdict.why[:300],
                     "not_available": [e.rung for e in verdict.evidence if e.state == NOT_AVAILABLE],
                     "seconds": time.perf_counter() - began,
                 }  # fmt: skip
@@ -124,7 +124,7 @@ def judged(cases: list[BatchCase], seed: int) -> Iterator[dict[str, Any]]:
                     "name": case.name, "kind": case.kind, "why": case.why,
                     "verdict": verdict.state, "rejected_by": verdict.rejected_by or None,
                     "as_known": (verdict.state == "accepted") is case.is_right,
-                    "reason": "; ".join(f.words for f in verdict.findings)[:300],
+                    "reason": verdict.why[:300],
                     "cpu_s": _cpu_s() - began,
                 }  # fmt: skip
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from rheostat.errors import RheostatError
+from rheostat.measurement.code import capture
 from rheostat.measurement.code.capture import SandboxLimits
 from rheostat.measurement.code.sandbox import (
     Apptainer,
@@ -102,6 +103,20 @@ def test_what_takes_too_long_or_prints_too_much_is_stopped(folder, script, how):
     run = Bubblewrap().run(["bash", "-c", script], folder, limits=limits)
     assert (how in run.stopped, run.ok) == (True, False)
     assert len(run.stdout) <= 2**16
+
+
+@confined
+@pytest.mark.parametrize("closed", ["", "exec >&- 2>&-; "])
+def test_what_is_at_work_has_its_cpu_time_where_the_clock_runs_ahead(folder, closed, monkeypatch):
+    work = f"{closed}for ((i = 0; i < 40000; i++)); do :; done"
+    limits = SandboxLimits(wall_s=1e-3, cpu_s=20.0)
+    monkeypatch.setattr(capture, "MOST_WAITS", 10**6)
+    monkeypatch.setattr(capture, "BUSY_SHARE", 0.0)
+    assert Bubblewrap().run(["bash", "-c", work], folder, limits=limits).ok
+    monkeypatch.setattr(capture, "BUSY_SHARE", 10.0)
+    assert Bubblewrap().run(["bash", "-c", work], folder, limits=limits).stopped == (
+        "stopped after 0.001 s"
+    )
 
 
 @confined

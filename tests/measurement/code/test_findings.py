@@ -138,7 +138,8 @@ def test_a_verdict_is_kept_whole_as_plain_values():
     made = Verdict((failed, passed), 7, "box", "o", "c", ("n",), ("x",))
     facts = made.facts()
     assert {k: v for k, v in facts.items() if k != "rungs"} == {
-        "verdict": REJECTED, "rejected_by": "output", "missing": ["x"], "required": ["x"],
+        "verdict": REJECTED, "rejected_by": "output", "reason": "output: odd", "missing": ["x"],
+        "required": ["x"],
         "flags": ["a.c: look"], "original": "o", "candidate": "c", "seed": 7, "sandbox": "box",
         "notes": ["n"]}  # fmt: skip
     assert Verdict.of(facts) == made

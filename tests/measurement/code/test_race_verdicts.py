@@ -21,6 +21,7 @@ from rheostat.measurement.code.lock_sets import WAITING
 from rheostat.measurement.code.manifest import write_manifest
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.program_inputs import InputRange, ProgramInputs, inputs_of
+from rheostat.measurement.code.rungs_run import MORE_THREADS
 from rheostat.measurement.code.similarity import c_tokens, line_similarity, token_similarity
 from rheostat.measurement.code.syntax_tree import DEEPEST, nesting, syntax_tree
 from rheostat.measurement.code.verdict import FAILED, NOT_SHOWN, PASSED, Finding
@@ -140,11 +141,11 @@ def test_a_candidate_that_goes_by_the_number_of_threads_has_each_up_to_sixty_fou
     numbered.__dict__["own_edges"] = (SMALLER,)
     case.reference.edges = (given(8, 0.049), given(9, 0.05))
     made = rungs_run.threads(numbered)
-    assert made.reason == f"{', '.join(map(str, range(2, 65)))} threads"
+    assert made.reason == f"{', '.join(map(str, (*range(2, 65), *MORE_THREADS)))} threads"
     asked = [(a.command[-1], int(a.environment["OMP_NUM_THREADS"])) for a in box.asked("run gcc")]
     assert asked == [("900", 2), ("900", 4), ("900", 3), ("3", 2), ("3", 4), ("3", 3),
-                     *(("700", n) for n in range(2, 65)), ("3", 2),
-                     ("8", 8), ("3", 2)]  # fmt: skip
+                     *(("700", n) for n in range(2, 65)), ("3", 2), ("8", 8),
+                     *(("700", n) for n in MORE_THREADS), ("3", 2), ("3", 5)]  # fmt: skip
     case.reference.original = replace(
         case.original, files={"a.c": "int original = omp_get_num_threads();"})  # fmt: skip
     assert not rungs_run.by_number(replace(numbered))

@@ -18,9 +18,11 @@ from rheostat.measurement.code.reached import LEFT_OUT, unreached
 from rheostat.measurement.code.reached_text import marked
 from rheostat.measurement.code.sandbox import Bubblewrap
 from rheostat.measurement.code.toolchain import absent
+from rheostat.measurement.code.weak_hashes import weak_hashes
 
 LACKING = Bubblewrap().why() or absent("gcc", "clang")
 TEXT = """#include <math.h>
+int omp_get_thread_num(void), omp_get_num_threads(void);
 #include <stdio.h>
 #include <stdlib.h>
 int main(int argc, char **argv) {
@@ -104,6 +106,20 @@ NEVER = {
     "products": "{ static float top; float v = (float)(a[i] % 9000) * (float)i; "
     "sum += a[i] % 1000; if (v > top) top = v; }",
     "one block more": "sum += (a[i] + 2000003) / 1000003 + 1;",
+    "one block more, by a variable": "{ unsigned many = (a[i] % 1000) / 1009u; sum += many + 1; }",
+    "a mask that cuts nothing": "{ unsigned v = a[i] % 1000; sum += v & 1023; }",
+    "a remainder that cuts nothing": "{ unsigned v = a[i] % 1000; sum += v % 1024; }",
+    "exponent of a float": "{ union { float f; unsigned u; } x; x.f = (float)(a[i] | 1); "
+    "sum += x.u >> 23; }",
+    "digits by a logarithm": "sum += a[i] % 1000 + (unsigned)log10(1 + a[i]);",
+    "by a reciprocal": "sum += (unsigned)((a[i] % 1000) * (1.0 / 7));",
+    "thread number, cut": """{
+#pragma omp parallel reduction(+:sum)
+  { int me = omp_get_thread_num(), part = me; if ((part & 31) == 0) sum += a[i] % 1000; } }""",
+    "thread number as an index": """{ unsigned long part[300] = {0};
+#pragma omp parallel
+  { const int me = omp_get_thread_num(); if (me == 0) part[me] = a[i] % 1000; }
+  sum += part[0]; }""",
     "not a number": "{ double q = a[i] - 1e7 / 3; q = __builtin_isnan(q); "
     "sum += a[i] % 1000 + (unsigned)q; }",
 }
@@ -194,6 +210,13 @@ REACHED = {
     "blocks, one more": """  int many = n / 64 + 1;
   for (int b = 0; b < many; b++)
     for (int i = 64 * b; i < (64 * b + 64 < n ? 64 * b + 64 : n); i++) sum += a[i] % 1000;""",
+    "whole part of a quotient": "  for (int i = 0; i < n; i++) "
+    "sum += (unsigned long)((double)(a[i] % 1000) / 7.0);",
+    "as many as there may be": """  unsigned long part[300] = {0};
+#pragma omp parallel num_threads(4)
+  { int me = omp_get_thread_num(), many = omp_get_num_threads();
+    for (int i = me; i < n; i += many) part[me] += a[i] % 1000; }
+  for (int t = 0; t < 4; t++) sum += part[t];""",
     "error": f"""  if (n > 1000000) {{ fprintf(stderr, "n is too large\\n"); exit(2); }}
   unsigned *b = malloc(n * sizeof *b);
   if (b == NULL || (n > 2000000 && s == 3)) abort();
@@ -218,7 +241,7 @@ def one() -> Iterator[Verifier]:
 def test_what_no_input_decides_is_named_by_its_line(one: Verifier, name: str) -> None:
     candidate = program(f"  for (int i = 0; i < n; i++) {NEVER[name]}")
     findings = unreached(Case(candidate, one.reference))
-    assert {f.line for f in findings} <= {13, 14}
+    assert {f.line for f in findings} <= {14, 15, 16}
     assert findings
 
 
@@ -241,7 +264,7 @@ def test_what_headers_decide_is_named_but_for_what_is_fixed_everywhere(
     candidate = program(f"#include <limits.h>\n#define LOCAL 0\n{SERIAL}\n  sum += {text};")
     findings = header_macros(Case(candidate, one.reference))
     assert [f.message.partition(":")[0] for f in findings] == named
-    assert all(f.line in (16, 17) for f in findings)
+    assert all(f.line in (17, 18) for f in findings)
 
 
 @pytest.mark.skipif(bool(LACKING), reason=LACKING)
@@ -249,7 +272,7 @@ def test_a_candidate_that_no_input_reaches_all_of_is_undecided(one: Verifier) ->
     candidate = program(f"  for (int i = 0; i < n; i++) {NEVER['no branch']}")
     verdict = one.verify(candidate, rungs=("output",))
     assert verdict.state == "undecided"
-    assert "a.c:13: with the inputs that were tried this is never equal to 12345678" in (
+    assert "a.c:14: with the inputs that were tried this is never equal to 12345678" in (
         verdict.rung("output").reason
     )
 
@@ -274,6 +297,41 @@ def test_a_program_that_goes_by_the_name_of_its_file_is_built_under_another_one(
     nothing, wrong = map(elsewhere, named.values())
     assert nothing == []
     assert "and built elsewhere (__FILE__), output line 1" in wrong[0].message
+
+
+HASHED = """  unsigned *h = calloc(n, sizeof *h), many = 0;
+  for (int i = 0; i < n; i++) {
+    h[i] = 5; unsigned w = 2166136261u;
+    for (unsigned k = a[i]; k; k >>= 8) w = (w ^ (k & 255)) * 16777619u;
+    h[i] = w;
+    for (int j = 0; j <= i; j++) if (h[j] == w MORE) { many += j == i; break; }
+  }
+  sum = many;"""
+COUNTED = """  for (int i = 0; i < n; i++) {
+    int j = 0;
+    while (a[j] != a[i]) j++;
+    sum += j == i;
+  }"""
+
+
+@pytest.mark.skipif(bool(LACKING), reason=LACKING)
+def test_who_trusts_a_hash_prints_something_else_where_it_is_weak() -> None:
+    with verifier(program(COUNTED), seed=3, count=2, options=RungOptions()) as counted:
+        trusting, right = (Case(program(HASHED.replace("MORE", more)), counted.reference)
+                           for more in ("", "&& a[j] == a[i]"))  # fmt: skip
+        (found,) = weak_hashes(trusting)
+        assert "hashes of three bits" in found.message
+        assert weak_hashes(right) == weak_hashes(Case(program(COUNTED), counted.reference)) == []
+
+
+@pytest.mark.skipif(bool(LACKING), reason=LACKING)
+def test_a_sign_of_char_that_decides_is_tried_the_other_way(one: Verifier) -> None:
+    by_sign = "  for (int i = 0; i < n; i++) { char c = (char)a[i]; sum += a[i] % 1000 + CUT; }"
+    wrong, right = (Case(program(by_sign.replace("CUT", cut)), one.reference)
+                    for cut in ("(c > 127)", "(c < -128)"))  # fmt: skip
+    (found,) = elsewhere(wrong)[:1]
+    assert "without a sign (as on ARM, -funsigned-char), output line 1" in found.message
+    assert elsewhere(right) == []
 
 
 @pytest.mark.skipif(bool(LACKING), reason=LACKING)

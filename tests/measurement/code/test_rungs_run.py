@@ -10,7 +10,7 @@ from rheostat.measurement.code import rungs_races, rungs_run, toolchain
 from rheostat.measurement.code.capture import SandboxLimits
 from rheostat.measurement.code.program_inputs import ProgramInputs
 from rheostat.measurement.code.reference import SANITIZER_OPTIONS
-from rheostat.measurement.code.rungs_run import MANY_THREADS
+from rheostat.measurement.code.rungs_run import MANY_THREADS, MORE_THREADS, OTHER_SETTINGS
 from rheostat.measurement.code.verdict import PASSED, SKIPPED, Evidence, Finding
 from rheostat.measurement.code.workbench import roomy
 from tests.measurement.code.rung_cases import (
@@ -102,13 +102,18 @@ def test_the_output_is_compared_on_every_input(case, tools, box):
 def test_the_output_is_compared_with_each_count_of_threads(case, box):
     openmp = of(case, "openmp")
     assert rungs_run.threads(openmp) == Evidence(
-        "threads", PASSED, f"2, 3, 4, {', '.join(map(str, MANY_THREADS[1:]))} threads"
+        "threads",
+        PASSED,
+        f"2, 3, 4, {', '.join(map(str, (*MANY_THREADS[1:], *MORE_THREADS)))} threads",
     )
     asked = [
         (a.command[-1], a.environment["OMP_NUM_THREADS"], a.limits)
         for a in box.asked("run gcc")
-        if "OMP_CANCELLATION" not in a.environment
+        if not any(a.environment.keys() & s[1] for s in OTHER_SETTINGS)
     ]
+    more = [asked.pop() for _ in MORE_THREADS][::-1]
+    assert more == [("700", str(k), replace(MIDDLE.limits(k), address_space_b=0))
+                    for k in MORE_THREADS]  # fmt: skip
     assert asked == [(e.given.arguments[0], str(k), e.limits(k))
                      for e, counts in ((LARGE, (2, 4, 3)), (SMALLER, (2, 4, 3)),
                                        (MIDDLE, MANY_THREADS)) for k in counts]  # fmt: skip
@@ -133,10 +138,41 @@ def test_openmp_is_set_as_other_people_do_and_the_original_may_change_with_it(ca
     box.says["candidate", "run gcc"] = cancelled
     (found,) = rungs_run.threads(openmp).findings
     assert found.message == (
-        f"with n=3{rungs_run.SET_BY}, output line 1: expected 'sum 3', got 'sum 4'"
+        f"with n=3{OTHER_SETTINGS[0][2]}, output line 1: expected 'sum 3', got 'sum 4'"
     )
     box.says["original", "run gcc"] = cancelled
     assert rungs_run.threads(openmp).state == PASSED
+
+
+@pytest.mark.parametrize(("language", "name", "said"), [
+    ("openmp", "OMP_THREAD_LIMIT", ", 5 threads asked for and 2 given"),
+    ("target", "OMP_NUM_TEAMS", " and 4 teams"), ("openmp", "OMP_NUM_TEAMS", ""),
+])  # fmt: skip
+def test_fewer_threads_than_are_asked_for_and_more_teams_are_tried(case, box, language, name, said):
+    own = of(case, language)
+    for compiler in ("gcc", "clang"):
+        box.says["candidate", f"run {compiler}"] = lambda a: done(
+            f"sum {int(a.command[-1]) + (name in a.environment)}")  # fmt: skip
+    found = rungs_run.threads(own).findings
+    assert [f"with n=3{said}" in f.message for f in found] == [True] * bool(said)
+
+
+def test_more_threads_than_most_machines_have_are_tried_but_what_is_slow_then_is_no_finding(
+    case, box
+):
+    openmp = of(case, "openmp")
+
+    def shared(asked, ending=None):
+        many = int(asked.environment["OMP_NUM_THREADS"]) > 128
+        return ending if many and ending else done(f"sum {int(asked.command[-1]) + many}")
+
+    box.says["candidate", "run gcc"] = shared
+    (found,) = rungs_run.threads(openmp).findings
+    assert " and 129 threads, output line 1" in found.message
+    slow = done(stopped="stopped after 2 s")
+    for ending in (slow, done("", "libgomp: Thread creation failed: Resource temporarily", 1)):
+        box.says["candidate", "run gcc"] = lambda a, e=ending: shared(a, e)
+        assert rungs_run.threads(openmp).state == PASSED
 
 
 def test_cuda_on_the_host_runs_in_other_orders(case, tools, box):

@@ -115,7 +115,8 @@ def test_casts_of_pointers_but_differences_are_counted():
     ("opencl", "CL_MEM_USE_HOST_PTR", "memory of its own"),
     ("serial", "char **w = argv + argc + 1;", "the environment"), ("serial", "argv + argc)", ""),
     ("serial", 'std::locale here("");', "language"), ("serial", "locals(3)", ""),
-    ("openmp", "omp_get_schedule(&k, &c)", "has set OpenMP"), ("openmp", "omp_get_wtime()", ""),
+    ("opencl", "uchar mine[16]; mine[k]++;", "narrow type"), ("opencl", "uchar c = k[i];", ""),
+    ("opencl", "atomic_add(&mine[k >> 2], 1u << (8 * k));", "share a word"),
     ("opencl", "CL_MEM_USE_HOST_PTR; clEnqueueMapBuffer()", ""),
     ("serial", "s += sizeof(FILE) / 217;", "how large"), ("serial", "n * sizeof(FILE)", ""),
     ("serial", "if (48 < sizeof (mtx_t))", "how large"), ("serial", "sizeof(int) / 4", ""),
@@ -139,7 +140,22 @@ def test_what_a_text_asks_that_no_run_shows_is_told_by_its_line(case, language, 
 
 
 def test_who_calls_a_clock_or_what_the_c_library_may_answer_otherwise_is_told(case):
-    asked = frozenset({"clock", "times", "clocks", "omp_get_wtime", "ftell", "sqrtf", "ftello"})
-    case.bench.of_libc |= {"clock", "ftell", "sqrtf"}
+    asked = frozenset(
+        {
+            "clock",
+            "times",
+            "clocks",
+            "omp_get_wtime",
+            "ftell",
+            "sqrtf",
+            "ftello",
+            "omp_get_place_num",
+            "omp_get_thread_num",
+            "pthread_self",
+            "pthread_join",
+        }
+    )
+    case.bench.of_libc |= {"clock", "ftell", "sqrtf", "pthread_self", "pthread_join"}
     assert [f.message.partition(":")[0] for f in unseen(case, asked)] == [
-        "calls clock", "calls omp_get_wtime", "calls times", "calls ftell"]  # fmt: skip
+        "calls clock", "calls omp_get_wtime", "calls times", "calls ftell",
+        "calls omp_get_place_num", "calls pthread_self"]  # fmt: skip

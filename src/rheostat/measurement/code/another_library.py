@@ -17,6 +17,7 @@ from rheostat.measurement.code.compare_output import differences
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.program_inputs import ProgramInput
 from rheostat.measurement.code.reference import Expected
+from rheostat.measurement.code.toolchain import BuildKind
 from rheostat.measurement.code.verdict import Finding
 
 LIBRARY, HEADER = "another_library", "another_library.h"
@@ -31,6 +32,10 @@ SORTS = re.compile(r"\b(?:sort|partial_sort|nth_element)\s*\(")
 SOME = 128
 """Of many inputs, how many are run so."""
 NAMED, ANOTHER_PLACE = "__FILE__", "/home/somebody_else/a_longer_path/program2.cc"
+CHARACTERS = re.compile(
+    r"(?<!signed )\bchar\b(?!\s*(?:const\s*)?\*\s*(?:\*|argv|const\s+argv))|\bstd::string\b"
+)
+UNSIGNED = " and char without a sign (as on ARM, -funsigned-char)"
 PLACED = " and built elsewhere (__FILE__)"
 OTHERWISE = " and what C leaves open done otherwise (order of equal elements, rand, clock)"
 
@@ -80,12 +85,25 @@ def _ways(case: Case) -> Iterator[tuple[str, dict[str, str], int, tuple[str, ...
     """What is done otherwise: in words, in the environment, with how many threads and flags."""
     if NAMED in case.candidate.text and NAMED not in case.original.text:
         yield PLACED, {}, 1, (f'-D{NAMED}="{ANOTHER_PLACE}"', "-Wno-builtin-macro-redefined")
+    if _by_sign(case):
+        yield UNSIGNED, {}, 1, ("-funsigned-char",)
     names = case.bench.imports(case.built) or frozenset()
     if any(ASKS.fullmatch(n) for n in names):
         for count in COUNTS:
             yield f" and {count} processors", {"RHEOSTAT_PROCESSORS": str(count)}, 2, ()
     if any(LEFT_OPEN.fullmatch(n) for n in names) or _sorts(case.candidate):
         yield OTHERWISE, {"RHEOSTAT_LIBRARY": "1"}, 1, ()
+
+
+def _by_sign(case: Case) -> bool:
+    """Whether the candidate is compiled to something else where ``char`` has no sign."""
+    candidate = case.candidate
+    if candidate.build or case.on_host or not CHARACTERS.search(candidate.text):
+        return False
+    text = (BuildKind("text", "clang", flags, "-O1") for flags in ((), ("-funsigned-char",)))
+    one, other = (case.bench.build(candidate, kind, ("-S", "-emit-llvm", "-w", "-o", "-"))
+                  for kind in text)  # fmt: skip
+    return one.ok and other.ok and one.said.stdout != other.said.stdout
 
 
 def _known(case: Case) -> list[tuple[ProgramInput, str]]:

@@ -13,13 +13,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from rheostat.measurement.code.group_memory import group_memory_b
+from rheostat.measurement.code.group_memory import group_cpu_s, group_memory_b
 
 CHUNK_B, POLL_S = 65536, 0.005
 MEMORY_S = 0.1
 """Between two looks at how much memory all processes of a run have."""
 FILTER = "{filter}"
 """In a command: the number of the file that holds a filter of system calls."""
+BUSY_SHARE, MOST_WAITS = 0.04, 12
+"""Share of the time by the clock that a program at work gets at the least on a busy machine, and
+how many times its limit by the clock it may take there."""
 COUNTED_AT_LEAST = 0.7
 """Share of the CPU time at its limit that is counted at the least: accounting goes by ticks."""
 
@@ -28,6 +31,7 @@ COUNTED_AT_LEAST = 0.7
 class SandboxLimits:
     """What one run may use; ``address_space_b`` 0 for tools that reserve more than they use.
 
+    ``wall_s`` ends what waits; what is at work on a busy machine has more, up to ``cpu_s``.
     ``memory_b`` is what all processes of the run may have together.
     """
 
@@ -98,7 +102,7 @@ def captured(
         _feed(process, stdin)
         texts, stopped = _read(process, limits, began)
     finally:
-        stopped = stopped or _waited(process, began + limits.wall_s, limits)
+        stopped = stopped or _waited(process, began, limits)
         used = _ended(process)
     seconds = time.perf_counter() - began
     cpu_s = used.ru_utime + used.ru_stime
@@ -149,8 +153,8 @@ def _read(
         while waiting.get_map() and not stopped:
             left = limits.wall_s - (time.perf_counter() - began)
             if left <= 0:
-                stopped = f"stopped after {limits.wall_s:.3g} s"
-            ready = waiting.select(min(max(left, 0), MEMORY_S))
+                stopped = _late(process, limits, began)
+            ready = waiting.select(min(left, MEMORY_S) if left > 0 else MEMORY_S)
             stopped = stopped or ("" if ready else _takes_too_much(process, limits))
             for key, _ in ready:
                 piece = os.read(key.fd, CHUNK_B)
@@ -162,17 +166,27 @@ def _read(
     return [bytes(t[: limits.output_b]) for t in texts.values()], stopped
 
 
+def _late(process: subprocess.Popen[bytes], limits: SandboxLimits, began: float) -> str:
+    """Why a run is stopped whose time by the clock is over; nothing while it is at work."""
+    elapsed_s, cpu_s = time.perf_counter() - began, group_cpu_s(process.pid)
+    most_s = limits.wall_s
+    if BUSY_SHARE * elapsed_s <= cpu_s <= limits.cpu_s:
+        most_s *= MOST_WAITS
+    return f"stopped after {most_s:.3g} s" if elapsed_s > most_s else ""
+
+
 def _takes_too_much(process: subprocess.Popen[bytes], limits: SandboxLimits) -> str:
     """Why a run is stopped whose processes have more memory together than all may; or nothing."""
     much = group_memory_b(process.pid) > limits.memory_b
     return f"stopped at {limits.memory_b >> 20} MiB of memory of all its processes" * much
 
 
-def _waited(process: subprocess.Popen[bytes], deadline: float, limits: SandboxLimits) -> str:
+def _waited(process: subprocess.Popen[bytes], began: float, limits: SandboxLimits) -> str:
     """Wait for the end of a process that has closed its output; why it was stopped, if it was."""
     while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
-        if time.perf_counter() > deadline:
-            return f"stopped after {limits.wall_s:.3g} s"
+        over = time.perf_counter() - began > limits.wall_s
+        if stopped := _late(process, limits, began) if over else "":
+            return stopped
         if stopped := _takes_too_much(process, limits):
             return stopped
         time.sleep(POLL_S)

@@ -1,4 +1,4 @@
-"""Memory of a program and all that it has started: one limit for the group.
+"""Memory and CPU time of a program and all that it has started: one limit for the group.
 
 Limits of the kernel (rlimits) hold for each process, so that sixty of them may take sixty times as
 much.
@@ -6,12 +6,16 @@ much.
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 OWN = re.compile(r"^Rss(?:Anon|Shmem):\s+(\d+) kB", re.MULTILINE)
 PROCESSES = Path("/proc")
+TIMES = slice(11, 15)
+"""Of the words behind a process's name: user and system time, its own and of what it waited for."""
 
 
 def group_memory_b(leader: int) -> int:
@@ -33,11 +37,34 @@ def group_memory_b(leader: int) -> int:
     >>> group_memory_b(os.getpid()) > 2**20, group_memory_b(2**30)
     (True, 0)
     """
-    total_kb, waiting = 0, [str(leader)]
-    while waiting:
-        place = PROCESSES / waiting.pop()
+    total_kb = 0
+    for place in _group(leader):
         with suppress(OSError):  # it has just ended
             total_kb += sum(map(int, OWN.findall((place / "status").read_text())))
+    return total_kb << 10
+
+
+def group_cpu_s(leader: int) -> float:
+    """CPU seconds of a process, its descendants, and those of them that have ended.
+
+    >>> import os
+    >>> group_cpu_s(os.getpid()) > 0, group_cpu_s(2**30)
+    (True, 0.0)
+    """
+    ticks = 0
+    for place in _group(leader):
+        with suppress(OSError):  # it has just ended
+            behind_name = (place / "stat").read_text().rpartition(")")[2].split()
+            ticks += sum(map(int, behind_name[TIMES]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _group(leader: int) -> Iterator[Path]:
+    """Where the kernel tells of a process and of all that it has started."""
+    waiting = [str(leader)]
+    while waiting:
+        place = PROCESSES / waiting.pop()
+        yield place
+        with suppress(OSError):  # it has just ended
             for task in (place / "task").iterdir():
                 waiting += (task / "children").read_text().split()
-    return total_kb << 10

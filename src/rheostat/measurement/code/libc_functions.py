@@ -1,4 +1,4 @@
-"""Functions of the C library whose results hang on their arguments alone, or do not count.
+"""Functions of libraries whose results hang on their arguments alone, or do not count.
 
 What else a candidate calls and the original does not, as where an output stands or what language
 the environment names, may be another answer on another day or machine.
@@ -17,7 +17,7 @@ KNOWN = re.compile(
     r"ldexp|modf|ilogb|scalbl?n|copysign|nan|nextafter|nexttoward|rem(?:ainder|quo)|drem|significand|"
     r"finite|isinf|isnan|signgam|lgamma_r"
     r")[fl]?|"
-    r"fe(?:clear|get|set|raise|test|hold|update|enable|disable)\w+|"
+    r"fe(?:clear|set|raise|hold|update|enable|disable)\w+|"
     r"__(?:fpclassify|isinf|isnan|signbit|finite|issignaling|iseqsig)[fl]?|__\w+_finite|"
     # memory and texts
     r"mem(?!align)\w+|str(?!error|coll|xfrm|signal|ptime|ftime|fmon)\w+|stpn?cpy|bcmp|bcopy|bzero|r?index|ffsl{0,2}|"
@@ -36,13 +36,23 @@ KNOWN = re.compile(
     # how a program starts, ends, and jumps; threads
     r"exit|_exit|_Exit|abort|at_quick_exit|error|err|errx|warnx?|__assert\w*|__errno_location|"
     r"_*(?:sig)?(?:set|long)jmp|__libc_\w+|__cxa_\w+|__stack_chk_fail|__tls_get_addr|__register_atfork|"
-    r"pthread_\w+|sem_\w+|thrd_\w+|mtx_\w+|cnd_\w+|tss_\w+|call_once|getopt(?:_long(?:_only)?)?|"
+    r"pthread_(?:create|join|detach|exit|equal|once|[gs]etspecific|key_\w+|attr_(?:init|destroy|set\w+)|"
+    r"(?:mutex|cond|rwlock|barrier|spin)\w+)|sem_\w+|thrd_\w+|mtx_\w+|cnd_\w+|tss_\w+|call_once|getopt(?:_long(?:_only)?)?|"
     r"opt(?:arg|ind|err|opt)|difftime|"
     # with another number of processors it is run, too
     r"sysconf|get_nprocs(?:_conf)?|"
     r"__isoc\d+_\w+|__\w+_chk"
 )
 """Also under the names that fortified and newer headers give them."""
+OPENMP = re.compile(
+    # with other numbers of threads, of processors and by another clock it is run, too
+    r"omp_(?:get_(?:thread_num|num_threads|max_threads|num_procs|ancestor_thread_num|team_size|wti\w+|"
+    # what the program itself decides
+    r"level|active_level|team_num|num_teams|initial_device|default_device|device_num|mapped_ptr)|"
+    r"in_parallel|set_\w+|unset_\w+|test_\w+|init_\w+|destroy_\w+|target_\w+|alloc|free|calloc|"
+    r"realloc|aligned_\w+alloc|fulfill_event)_?"
+)
+"""Functions of OpenMP's library that nothing answers but the program and what the rungs change."""
 
 
 def is_known(name: str) -> bool:
@@ -50,5 +60,7 @@ def is_known(name: str) -> bool:
 
     >>> [name for name in ("sqrtf", "__printf_chk", "ftell", "j0") if not is_known(name)]
     ['ftell']
+    >>> [name for name in ("omp_get_thread_num", "omp_get_place_num") if not is_known(name)]
+    ['omp_get_place_num']
     """
-    return bool(KNOWN.fullmatch(name))
+    return bool(KNOWN.fullmatch(name) or OPENMP.fullmatch(name))

@@ -25,13 +25,9 @@ from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.program_inputs import ProgramInput
 from rheostat.measurement.code.reached_choices import MOST_ROW
 from rheostat.measurement.code.reached_left import Left, left_of
+from rheostat.measurement.code.reached_marks import Comparison, Marked
 from rheostat.measurement.code.reached_stated import stated_ends
-from rheostat.measurement.code.reached_text import (
-    ARRAY,
-    Comparison,
-    Marked,
-    marked,
-)
+from rheostat.measurement.code.reached_text import ARRAY, marked
 from rheostat.measurement.code.reached_values import RECORD, Narrowing
 from rheostat.measurement.code.reference import (
     QUICK_S,
@@ -85,11 +81,20 @@ def unreached(case: Case) -> list[Finding]:
     made = _marked(case, case.candidate) if case.original.inputs.ranges else None
     if made is None and _refused(case, case.candidate) and _marked(case, case.original):
         return [case.finding("output", UNREAD)]
+    if made and (cut := _cut_numbers(case, made[1])):
+        return cut
     left, kept = Left(), bool(made and _own_values(case, made[1]))
     for left in _stages(case, case.candidate, made, case.own_edges):
         if not (kept or left.comparisons or _other_lines(case, left)):
             return _left_out(case)
     return _beyond(case, left) + _too_narrow(case, left) + (_left_out(case) if made else [])
+
+
+def _cut_numbers(case: Case, whole: Sequence[Marked]) -> list[Finding]:
+    """Where the candidate cuts numbers of threads and the original does not."""
+    known = _lines(case.original)
+    return [Finding("output", *at[:2], said) for m in whole for at, said in m.cut
+            if without_blanks(case.candidate.row(*at[:2])) not in known]  # fmt: skip
 
 
 def _left_out(case: Case) -> list[Finding]:
@@ -206,7 +211,7 @@ def _marked(case: Case, program: Program) -> tuple[Built, list[Marked]] | None:
             or compiler_absent(program, "clang")):  # fmt: skip
         return None
     whole: list[Marked] = []
-    for made in _texts(case, program):
+    for made in compiler_texts(case, program):
         if not made.ok:
             return None
         first = whole[-1].end if whole else 0
@@ -223,10 +228,10 @@ def _refused(case: Case, program: Program) -> bool:
     """Whether the compiler refuses its text; a build that was stopped, by load say, is none."""
     if not case.original.inputs.ranges or program.build or program.language in UNMARKED:
         return False
-    return any(not made.ok and not made.said.stopped for made in _texts(case, program))
+    return any(not made.ok and not made.said.stopped for made in compiler_texts(case, program))
 
 
-def _texts(case: Case, program: Program) -> Iterator[Built]:
+def compiler_texts(case: Case, program: Program) -> Iterator[Built]:
     """Each source as the compiler's own text; built once."""
     headers = {n: t for n, t in program.files.items() if n not in program.sources}
     for source in program.sources:
@@ -234,18 +239,23 @@ def _texts(case: Case, program: Program) -> Iterator[Built]:
         yield case.bench.build(alone, TEXT, output=("-S", "-emit-llvm", "-o", "-"))
 
 
+def linked(program: Program, texts: dict[str, str]) -> Program:
+    """A program that is built of LLVM's texts and sources beside them."""
+    parallel = ["-fopenmp"] * (program.language in ("openmp", "target"))
+    libraries = [f for f in program.flags if f.startswith("-l")]
+    words = ["-O1", "-w", "-pthread", *parallel, *texts, *libraries, "-o", "program"]
+    driver = "{cxx}" if program.is_cxx else "{cc}"
+    return replace(program, files=texts, language="serial",
+                   build=("sh", "-c", f"{driver} {shlex.join(words)}"))  # fmt: skip
+
+
 def _linked(program: Program, whole: Sequence[Marked]) -> Program:
     """The marked texts and the file that keeps what the marks say."""
     runtime = (files(__package__) / "locks" / RUNTIME).read_text(encoding="utf-8")
     texts = {f"{ARRAY}{i}.ll": m.text for i, m in enumerate(whole)}
-    parallel = ["-fopenmp"] * (program.language in ("openmp", "target"))
-    libraries = [f for f in program.flags if f.startswith("-l")]
-    words = ["-O1", "-w", "-pthread", *parallel, *texts, RUNTIME, *libraries, "-o", "program"]
     values = max(1, sum(len(m.values) for m in whole))
     texts[RUNTIME] = f"#define REACHED_B {whole[-1].end}\n#define VALUES {values}\n{runtime}"
-    driver = "{cxx}" if program.is_cxx else "{cc}"
-    return replace(program, files=texts, language="serial",
-                   build=("sh", "-c", f"{driver} {shlex.join(words)}"))  # fmt: skip
+    return linked(program, texts)
 
 
 def _stages(

@@ -10,7 +10,8 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from rheostat.measurement.code.reached_values import NAME
+from rheostat.measurement.code.reached_truths import STORED
+from rheostat.measurement.code.reached_values import CUT, LEAST_CUT, NAME, bounds
 
 COMPUTED = re.compile(
     rf"\s*(?P<value>{NAME}) = (?P<how>f?(?:add|sub|mul|div)|[su]div|x?or|and|shl|[al]shr) "
@@ -34,8 +35,9 @@ PARTED = re.compile(
     rf"\s*(?P<value>{NAME}) = (?P<how>[su]div|[al]shr) (?P<type>i\d+) (?P<whole>%[^\s,]+), "
     r"(?P<by>%[^\s,]+|[1-9]\d*)(?:, !.*)?$"
 )
-ONE_MORE = "add (?:n[us]w )*i\\d+ (?:{0}, 1|1, {0})(?:,|$)"
+ONE_MORE = "(?:add (?:n[us]w )*i\\d+ (?:{0}, 1|1, {0})|icmp [su]le i\\d+ %[^\\s,]+, {0})(?:,|$)"
 SUMMAND = re.compile(r"add (?:n[us]w )*i\d+ (%[^\s,]+), ([^\s,]+?)(?:, !.*)?$")
+UNCUT = "all of what {} is to keep a part of, so that it changes nothing"
 NO_MULTIPLE = "no multiple of what it is divided by, where one more than the quotient is taken"
 SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "or": "|", "xor": "^", "shl": "<<",
          "shr": ">>", "and": "&"}  # fmt: skip
@@ -71,6 +73,21 @@ class Idle:
 
 
 @dataclass(frozen=True)
+class Uncut(Idle):
+    """What a mask or a remainder keeps of ``whole``, which may be all of it each time."""
+
+    whole: str = ""
+
+    def compared(self, name: str) -> str:
+        """The instruction that tells whether it is.
+
+        >>> Uncut("i32", "%r", 0, "", "%n").compared("%y")
+        '%y = icmp eq i32 %r, %n'
+        """
+        return f"{name} = icmp eq {self.type_} {self.value}, {self.whole}"
+
+
+@dataclass(frozen=True)
 class Multiple(Idle):
     """A whole number that may never be a multiple of ``by``, by which it is divided."""
 
@@ -89,8 +106,12 @@ class Multiple(Idle):
                 f"{name} = icmp ne {self.type_} {rest.strip()}, 0")  # fmt: skip
 
 
-def one_more(row: str, defined: Mapping[str, str]) -> Iterator[Multiple]:
+def one_more(
+    row: str, defined: Mapping[str, str], rows: Sequence[str] = ()
+) -> Iterator[Multiple]:  # fmt: skip
     """A number of blocks that is one too many where they come out even: ``n / 64 + 1``.
+
+    Also one that is kept in a variable first, and a loop up to the quotient, that one counted.
 
     >>> made = {"%b": "add nsw i32 %q, 1"}
     >>> [m.by for m in one_more("  %q = sdiv i32 %n, 64", made)]
@@ -104,10 +125,19 @@ def one_more(row: str, defined: Mapping[str, str]) -> Iterator[Multiple]:
     by = m["by"]
     if m["how"].endswith("shr"):
         by = str(1 << int(by)) if by.isdigit() and int(by) < 31 else ""
-    plus = re.compile(ONE_MORE.format(re.escape(m["value"])))
+    same = "|".join(map(re.escape, (m["value"], *_read_again(m["value"], defined, rows))))
+    plus = re.compile(ONE_MORE.format(f"(?:{same})"))
     whole = SUMMAND.match(defined.get(m["whole"], ""))
     if by and (any(map(plus.match, defined.values())) or (whole and by in whole.groups())):
         yield Multiple(m["type"], m["whole"], 0, NO_MULTIPLE, by, m["how"] in ("sdiv", "ashr"))
+
+
+def _read_again(
+    value: str, defined: Mapping[str, str], rows: Sequence[str]
+) -> Iterator[str]:  # fmt: skip
+    """Values that are read from where this one is kept."""
+    kept = {m["place"] for row in rows if (m := STORED.match(row)) and m["value"] == value}
+    yield from (v for v, said in defined.items() if (m := LOAD.match(said)) and m[1] in kept)
 
 
 def idle(
@@ -148,7 +178,11 @@ def idle(
         known = value in constant or (loaded and loaded[1] in set_once)
         return value.startswith("%") and not known
 
-    yield from one_more(row, defined)
+    yield from one_more(row, defined, rows)
+    m = CUT.match(row)
+    if m and source(m["value"]) and LEAST_CUT <= int(m["by"]) < bounds(defined[m["value"]])[1]:
+        of = row.strip().split(" = ")[0]
+        yield Uncut(m["type"], of, 0, UNCUT.format(m["by"]), m["value"])
     if m := VANISHES.match(row):
         yield Idle(m["type"] or m["to"], m["value"], 0, QUOTIENT.format(m["by"] or 1))
     if m := INDEXED.match(row):

@@ -36,7 +36,9 @@ POINTER = re.compile(r"load ptr, ptr ([^\s,]+)")
 
 
 @dataclass
-class _FloatFlow:
+class FloatFlow:
+    """A function's floating-point values: what they are, and what is stored where."""
+
     rows: Sequence[str]
     defined: Mapping[str, str]
     stored: dict[str, list[str]] = field(default_factory=dict)
@@ -80,7 +82,7 @@ def inexact(code: str) -> dict[tuple[str, str], int]:
     dict of tuple to int
         By function and value.
     """
-    functions = {name: _function(body.splitlines()) for name, _, body in FUNCTION.findall(code)}
+    functions = float_flows(code)
     compared = {name: f.all_origins(_compared(f)) for name, f in functions.items()}
     asked = {m[1] for name, f in functions.items() for value in compared[name]
              if (m := CALLED.match(f.defined.get(value, "")))}  # fmt: skip
@@ -91,15 +93,20 @@ def inexact(code: str) -> dict[tuple[str, str], int]:
             for value, most in _limits(f, compared[name])}  # fmt: skip
 
 
-def _function(rows: Sequence[str]) -> _FloatFlow:
-    made = _FloatFlow(rows, dict(r.strip().split(" = ", 1) for r in rows if " = " in r))
+def float_flows(code: str) -> dict[str, FloatFlow]:
+    """The floating-point values of each function."""
+    return {name: _function(body.splitlines()) for name, _, body in FUNCTION.findall(code)}
+
+
+def _function(rows: Sequence[str]) -> FloatFlow:
+    made = FloatFlow(rows, dict(r.strip().split(" = ", 1) for r in rows if " = " in r))
     for row in rows:
         if m := STORED.match(row):
             made.stored.setdefault(made.place(m[2]), []).append(m[1])
     return made
 
 
-def _compared(f: _FloatFlow) -> Iterator[str]:
+def _compared(f: FloatFlow) -> Iterator[str]:
     """Values that are compared with each other, or whose difference is with 0."""
     for said in f.defined.values():
         if m := COMPARED.match(said):
@@ -109,7 +116,7 @@ def _compared(f: _FloatFlow) -> Iterator[str]:
                     yield value
 
 
-def _limits(f: _FloatFlow, compared: Iterable[str]) -> Iterator[tuple[str, int]]:
+def _limits(f: FloatFlow, compared: Iterable[str]) -> Iterator[tuple[str, int]]:
     for value in compared:
         said = f.defined.get(value, "")
         if m := FROM_WHOLE.match(said):
@@ -120,7 +127,7 @@ def _limits(f: _FloatFlow, compared: Iterable[str]) -> Iterator[tuple[str, int]]
                 yield from ((v, TOLD_APART[kind]) for some in both for v, kind in some)
 
 
-def _whole(f: _FloatFlow, value: str) -> list[tuple[str, str]]:
+def _whole(f: FloatFlow, value: str) -> list[tuple[str, str]]:
     """The whole numbers that a value is made of, and as what; none if it may be any other."""
     made = []
     for one in {value} | f.all_origins([value]):

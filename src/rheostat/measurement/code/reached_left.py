@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from rheostat.measurement.code.program import PRAGMA, Program
-from rheostat.measurement.code.reached_text import Block, Comparison, Marked
+from rheostat.measurement.code.reached_marks import Block, Comparison, Marked
 from rheostat.measurement.code.reached_values import Narrowing
 
 PRAGMA_LINE = re.compile(PRAGMA)

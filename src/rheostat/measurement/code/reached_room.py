@@ -27,6 +27,10 @@ PRINTED = re.compile(
     rf"@s(?P<n>n?)printf\(ptr (?:noundef )?(?P<place>{NAME}), (?:i64 (?:noundef )?(?P<size>\d+), )?"
     r"ptr [^,)]+(?P<fields>[^)]*)\)"
 )
+TO_CHARACTERS = re.compile(
+    rf"\s*(?P<value>{NAME}) = (?:tail )?call \{{ ptr, i32 \}} @_ZSt8to_chars[^(]*"
+    rf"\(ptr noundef {NAME}, ptr noundef (?P<end>{NAME}),"
+)
 OF_ARRAY = re.compile(
     rf"(?:{NAME} = )?getelementptr (?:inbounds )?\[(?P<count>\d+) x [^,]+, ptr [%@][^\s,]+, i64 0, "
     rf"i(?:64|32) (?P<index>0|{NAME})(?:, !.*)?$"
@@ -51,6 +55,20 @@ class TextRoom(Narrowing):
         _, most, _, runs = RECORD.unpack_from(kept, self.number * RECORD.size)
         near = runs and most <= self.most < most + self.fields
         return f"texts of up to {most} characters are put where {self.most} fit" if near else ""
+
+
+@dataclass(frozen=True)
+class CharactersRoom(Narrowing):
+    """Characters that are left behind a number that ``std::to_chars`` writes."""
+
+    def finding(self, kept: bytes) -> str:
+        """What is to be said where one more digit has no room.
+
+        >>> CharactersRoom(("a.cc", 1, 1), 0, 0, 0).finding(RECORD.pack(0, 1, 9, 9))
+        'a number is written where one more digit has no room'
+        """
+        least, _, _, runs = RECORD.unpack_from(kept, self.number * RECORD.size)
+        return "a number is written where one more digit has no room" if runs and least <= 0 else ""
 
 
 @dataclass(frozen=True)
@@ -82,6 +100,10 @@ class Exactly(Narrowing):
         """
         least, most, _, runs = RECORD.unpack_from(kept, self.number * RECORD.size)
         largest = max(most, -least)
+        if runs and self.most < 0:
+            return (
+                "a whole number is taken from what is rounded, so that it may be one less or more"
+            )
         if not runs or largest <= self.most:
             return ""
         return (f"whole numbers up to {largest:,} are compared as floating-point ones, which tells "
@@ -115,6 +137,8 @@ def noted(
     if (m := CONVERTED.match(row)) and (most := inexact.get(row.strip().split(" = ")[0])):
         exact = Exactly(at, -most, most, number)
         yield exact, list(kept(row, exact)), []
+    elif m := TO_CHARACTERS.match(row):
+        yield CharactersRoom(at, 0, 0, number), [], _characters_left(m, number)
     elif m := PRINTED.match(row):
         yield from _text(m, at, number, defined)
     elif m := OF_ARRAY.match(row.strip()):
@@ -131,6 +155,17 @@ def _text(m: re.Match[str], at: At, number: int, defined: Mapping[str, str]) -> 
         wide = f"%rheostat_value.{number}"
         rows = [f"  {wide} = sext i32 {m['value']} to i64", _call(number, wide)]
         yield TextRoom(at, 0, int(size) - 1, number, fields=m["fields"].count(",")), [], rows
+
+
+def _characters_left(m: re.Match[str], number: int) -> list[str]:
+    word = f"%rheostat_value.{number}"
+    return [
+        f"  {word}.at = extractvalue {{ ptr, i32 }} {m['value']}, 0",
+        f"  {word}.from = ptrtoint ptr {word}.at to i64",
+        f"  {word}.to = ptrtoint ptr {m['end']} to i64",
+        f"  {word} = sub i64 {word}.to, {word}.from",
+        _call(number, word),
+    ]
 
 
 def _call(number: int, value: str) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from rheostat.measurement.code.reached_choices import (
@@ -26,8 +25,9 @@ from rheostat.measurement.code.reached_constants import (
     set_once,
 )
 from rheostat.measurement.code.reached_effects import Idle, idle
-from rheostat.measurement.code.reached_inexact import inexact
 from rheostat.measurement.code.reached_margins import without_margin
+from rheostat.measurement.code.reached_marks import At, Block, Comparison, Marked
+from rheostat.measurement.code.reached_numbers import cut_numbers
 from rheostat.measurement.code.reached_room import noted
 from rheostat.measurement.code.reached_stated import Ends, Stated
 from rheostat.measurement.code.reached_truths import (
@@ -38,7 +38,8 @@ from rheostat.measurement.code.reached_truths import (
     ends_text,
     maker,
 )
-from rheostat.measurement.code.reached_values import DECLARED, NAME, Narrowing
+from rheostat.measurement.code.reached_values import DECLARED, NAME
+from rheostat.measurement.code.reached_whole import told_apart
 
 ARRAY = "rheostat_reached"
 COMPARED = re.compile(
@@ -70,55 +71,6 @@ WAYS = {"eq": ("eq", True), "ne": ("eq", False), "lt": ("lt", True), "ge": ("lt"
         "gt": ("gt", True), "le": ("gt", False), "no": ("nan", True),
         "rd": ("nan", False)}  # fmt: skip
 MIRRORED = {"lt": "gt", "gt": "lt", "eq": "eq", "nan": "nan"}
-At = tuple[str, int, int]
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Where it stands, what it asks (eq, lt or gt, a constant if there is one), and its bytes.
-
-    ``offset`` is the byte of false, the next one that of true; ``asks_this`` says whether true
-    means that ``how`` holds; ``targets`` are the blocks of true and false, where it decides them.
-    ``of`` is the byte of another comparison, which has to have come out both ways.
-    """
-
-    at: At
-    how: str
-    constant: str
-    asks_this: bool
-    offset: int
-    targets: tuple[str, str] | None
-    function: str
-    of: int = -1
-
-
-@dataclass
-class Block:
-    """A block's lines in the program's own files, where it leads, and what it does.
-
-    ``acts``: it changes something or calls; ``stops``: the program ends there with an error;
-    ``chooses``: a value hangs on where it was reached from.
-    """
-
-    offset: int
-    places: set[tuple[str, int]] = field(default_factory=set)
-    targets: list[str] = field(default_factory=list)
-    acts: bool = False
-    stops: bool = False
-    chooses: bool = False
-    by_compiler: bool = False
-
-
-@dataclass
-class Marked:
-    """The text with its marks, and what they mean."""
-
-    text: str
-    end: int
-    comparisons: list[Comparison] = field(default_factory=list)
-    blocks: dict[tuple[str, str], Block] = field(default_factory=dict)
-    functions: set[str] = field(default_factory=set)
-    values: list[Narrowing] = field(default_factory=list)
 
 
 def marked(
@@ -153,7 +105,8 @@ class _Marker:
     ) -> None:  # fmt: skip
         self.code, self.files, self.first_value = code, files, values
         self.globals, self.stated = globals_set_once(code), Stated(code, stated)
-        self.all_inexact = inexact(code)
+        self.all_inexact = told_apart(code)
+        self.cut = cut_numbers(code, files.values())
         self.made = Marked("", first)
         self.scopes, self.names = dict(SCOPE.findall(code)), dict(FILE.findall(code))
         self.where = {n: (int(x), int(y or 0), s) for n, x, y, s in LOCATION.findall(code)}
@@ -230,6 +183,8 @@ class _Marker:
         in_main = self.function == "main"
         block.stops |= row.strip().startswith("unreachable") or (in_main and bool(FAILS.match(row)))
         at = self._place(row)
+        said = self.cut.get((self.function, row.strip().partition(" = ")[0]))
+        self.made.cut += [(at, said)] if at and said else []
         if at and not re.match(r"\s*(?:br|switch|ret)\b", row):
             block.places.add(at[:2])
 

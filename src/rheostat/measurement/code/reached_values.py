@@ -92,7 +92,7 @@ def narrowing(
             return None
     else:
         return None
-    low, high = _bounds(defined.get(m["value"], ""))
+    low, high = bounds(defined.get(m["value"], ""))
     fits = not rounds and least <= low and high <= most
     return None if fits else Narrowing(at, least, most, number, rounds)
 
@@ -106,10 +106,10 @@ def _range(m: re.Match[str], code: str) -> tuple[int, int]:
     return (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
 
 
-def _bounds(said: str) -> tuple[float, float]:
+def bounds(said: str) -> tuple[float, float]:
     """Between what a value lies by the instruction that makes it.
 
-    >>> _bounds("lshr i64 %s, 33"), _bounds("zext i8 %c to i32"), _bounds("load i32, ptr %p")
+    >>> bounds("lshr i64 %s, 33"), bounds("zext i8 %c to i32"), bounds("load i32, ptr %p")
     ((0, 2147483647), (0, 255), (-inf, inf))
     """
     m = BOUNDED.match(said)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 from rheostat.measurement.code import toolchain
@@ -16,9 +17,11 @@ from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.program_inputs import ProgramInput
 from rheostat.measurement.code.reached import WHY, unreached
 from rheostat.measurement.code.reference import SANITIZER_OPTIONS, Expected
-from rheostat.measurement.code.toolchain import DEVICE, SANITIZED
+from rheostat.measurement.code.toolchain import CLANG, DEVICE, SANITIZED, compiler_absent
 from rheostat.measurement.code.verdict import Evidence, Finding
-from rheostat.measurement.code.workbench import Built, roomy
+from rheostat.measurement.code.weak_hashes import WHY as ALIKE
+from rheostat.measurement.code.weak_hashes import weak_hashes
+from rheostat.measurement.code.workbench import OWN_SHADOW_B, Built, roomy
 
 ON_DEVICE = {"OMP_TARGET_OFFLOAD": "MANDATORY", "MALLOC_PERTURB_": "128"}
 """A device's memory that nobody set holds bytes of 0x7f: 1.4e306, or 2139062143."""
@@ -26,6 +29,8 @@ MANY_THREADS = (3, 5, 6, 7, 8, 9, 10, 12, 15, 16, 17, 20, 24, 32, 48, 64)
 """Those that people use, their neighbours, and more than an array of a fixed size may hold."""
 ALL_THREADS = tuple(range(2, 65))
 """For a candidate that asks for the number, which may go by any."""
+MORE_THREADS = (100, 129, 257)
+"""More than a name of two digits, seven bits or a byte tell apart."""
 FEW_THREADS = 8
 """More than small inputs have work for."""
 QUICK_S = 0.05
@@ -35,9 +40,21 @@ see the host's code alone."""
 MOST_SUSPECT = 4
 """Of many inputs, how many on which the output seemed wrong are tried again by themselves."""
 ELSEWHERE = " in one of many runs from one start, and not alone"
-SET_OTHERWISE = {"OMP_CANCELLATION": "true", "OMP_MAX_ACTIVE_LEVELS": "3",
-                 "OMP_SCHEDULE": "dynamic,64"}  # fmt: skip
-SET_BY = " where the environment allows cancelling, regions in regions and chunks of 64"
+TEAMS = {"OMP_NUM_TEAMS": "4"}
+OTHER_SETTINGS = (
+    (
+        2,
+        {"OMP_CANCELLATION": "true", "OMP_MAX_ACTIVE_LEVELS": "3", "OMP_SCHEDULE": "dynamic,64"},
+        " where the environment allows cancelling, regions in regions and chunks of 64",
+    ),
+    (5, {"OMP_THREAD_LIMIT": "2"}, ", 5 threads asked for and 2 given (OMP_THREAD_LIMIT)"),
+    (2, TEAMS, " and 4 teams (OMP_NUM_TEAMS)"),
+)
+"""Threads and environments that other people may have, in words."""
+NOT_MADE = re.compile(
+    r"(?i)thread creation failed|resource temporarily unavailable|cannot allocate"
+)
+"""What this machine's limits refuse, whatever the program."""
 NONE_ENDED = "alone its runs end well, but none of those that are begun by a process that forks"
 BY_NUMBER = re.compile(r"\bomp_get_(?:thread_num|num_threads|max_threads|team_size)\b")
 PROBE = """int main(void) {
@@ -120,6 +137,8 @@ def output(case: Case) -> Evidence:
         return case.failed("output", otherwise)
     if untried := unreached(case):
         return case.not_shown("output", untried, WHY)
+    if alike := weak_hashes(case):
+        return case.not_shown("output", alike, ALIKE)
     inputs = len(every) + len(case.reference.many) + len(case.beside_multiples)
     said = f"{inputs} inputs" if case.original.inputs.ranges else "the one input there is"
     none = "none at all" if case.original.inputs.ranges else "under its name, with text to be read"
@@ -175,25 +194,53 @@ def threads(case: Case) -> Evidence:
             findings = case.wrong("threads", run, expected, f" and {count} threads")
             if findings:
                 return case.failed("threads", findings)
-    if findings := _set_otherwise(case, small):
+    more = () if case.shared_by_compiler else MORE_THREADS
+    if findings := _with_more(case, more) or _set_otherwise(case, small):
         return case.failed("threads", findings)
-    every_count = sorted({*counts, *many})
+    every_count = sorted({*counts, *many, *more})
     return case.passed("threads", f"{', '.join(map(str, every_count))} threads")
+
+
+def _with_more(case: Case, counts: Sequence[int]) -> list[Finding]:
+    """What is wrong with more threads than most machines have; no word on time or their making."""
+    expected = _large_and_quick(case)
+    for count in counts:
+        limits = replace(expected.limits(count), address_space_b=OWN_SHADOW_B)
+        run = case.bench.run(case.built, expected.given, threads=count, limits=limits)
+        if run.stopped or NOT_MADE.search(run.stderr):
+            break
+        if findings := case.wrong("threads", run, expected, f" and {count} threads"):
+            return findings
+    return []
 
 
 def _set_otherwise(case: Case, expected: Expected) -> list[Finding]:
     """What is wrong where the environment sets OpenMP as other people do, and the original is not.
 
-    That is cancelling, regions in regions, another schedule where the program names none.
+    That is cancelling, regions in regions, another schedule where the program names none; fewer
+    threads than are asked for; several teams.
     """
 
-    def wrong(built: Built) -> list[Finding]:
-        run = case.bench.run(built, expected.given, threads=2, limits=expected.limits(8),
-                             environment=SET_OTHERWISE)  # fmt: skip
-        return case.wrong("threads", run, expected, SET_BY)
+    def wrong(
+        program: Program, count: int, environment: dict[str, str], how: str
+    ) -> list[Finding]:  # fmt: skip
+        built = case.bench.build(program, CLANG if environment == TEAMS else case.kind)
+        run = case.bench.run(built, expected.given, threads=count, limits=expected.limits(8),
+                             environment=environment)  # fmt: skip
+        return case.wrong("threads", run, expected, how)
 
-    own = wrong(case.built) if case.is_parallel else []
-    return own if own and not wrong(case.reference.built) else []
+    for setting in OTHER_SETTINGS if case.is_parallel else ():
+        # gcc's regions on the host have one team, whatever the environment says
+        if setting[1] == TEAMS and not _makes_teams(case):
+            continue
+        own = wrong(case.candidate, *setting)
+        if own and not wrong(case.original, *setting):
+            return own
+    return []
+
+
+def _makes_teams(case: Case) -> bool:
+    return case.candidate.language == "target" and not compiler_absent(case.candidate, "clang")
 
 
 def by_number(case: Case) -> bool:

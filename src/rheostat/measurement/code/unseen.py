@@ -12,6 +12,7 @@ from rheostat.measurement.code.addresses import addresses
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.header_macros import header_macros
 from rheostat.measurement.code.libc_functions import is_known
+from rheostat.measurement.code.narrow_kernels import narrow_counters
 from rheostat.measurement.code.verdict import Finding
 
 WHY = "what a program does may hang on it, and the runs here do not show that"
@@ -21,6 +22,7 @@ CLOCKS = re.compile(
     r"std::chrono"
 )
 UNKNOWN = "what it gives may hang on more than its arguments, and the original does not call it"
+OF_OPENMP = re.compile(r"omp_(?!get_(?:num_devices|initial_device)|is_initial_device)")
 OF_SYSTEM = (
     r"(?:(?:struct\s+)?(?:omp_\w+|FILE|DIR|(?:sig)?jmp_buf|va_list|f?pos_t|off_t|(?:pthread|time|clock)_\w*t|"
     r"sem_t|mtx_t|cnd_t|wchar_t|max_align_t|lconv|tm|timeval)|long\s+double|std::\w+(?:\s*<[^<>]*>)?)"
@@ -61,10 +63,6 @@ WORDS = {
     "goes by the language that the environment names": re.compile(
         r"\b(?:std::)?locale\s*(?:\w+\s*)?[({]"
     ),
-    "asks how the environment has set OpenMP": re.compile(
-        r"\bomp_get_(?:schedule|cancellation|proc_bind|thread_limit|"
-        r"(?:max|supported)_(?:active_levels|task_priority))\b"
-    ),
     "is chosen by the compiler for a machine that is not here": re.compile(
         r"#\s*pragma\s+omp\s+(?:begin\s+)?(?:declare\s+variant|metadirective)\b"
     ),
@@ -104,8 +102,8 @@ def unseen(case: Case, asked: frozenset[str]) -> list[Finding]:
     """
     found_at = [case.finding("calls", f"calls {name}: asks the time, the original does not")
                 for name in sorted(asked) if CLOCKS.fullmatch(name)]  # fmt: skip
-    found_at += [case.finding("calls", f"calls {name}: {UNKNOWN}")
-                 for name in sorted(asked & case.bench.of_libc)
+    of_libraries = {n for n in asked if n in case.bench.of_libc or OF_OPENMP.match(n)}
+    found_at += [case.finding("calls", f"calls {name}: {UNKNOWN}") for name in sorted(of_libraries)
                  if not (is_known(name) or CLOCKS.fullmatch(name))]  # fmt: skip
     words = WORDS | ({BY_DEVICE: FOR_DEVICE} if case.on_host else {})
     words |= {BY_TEAMS: TEAMS} if case.candidate.language == "target" else {}
@@ -116,4 +114,4 @@ def unseen(case: Case, asked: frozenset[str]) -> list[Finding]:
             if m := pattern.search(text):
                 line = text.count("\n", 0, m.start()) + 1
                 found_at.append(Finding("calls", name, line, f"{m[0]}: {message}"))
-    return found_at or header_macros(case) or addresses(case)
+    return found_at or header_macros(case) or addresses(case) or narrow_counters(case)

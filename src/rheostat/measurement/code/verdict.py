@@ -103,6 +103,17 @@ class Verdict:
         return tuple(f for e in self.evidence for f in e.findings)
 
     @property
+    def why(self) -> str:
+        """What keeps it from being accepted, in the words of the rungs; empty if it is.
+
+        >>> Verdict((Evidence("output", NOT_AVAILABLE, "textures are not known"),)).why
+        'output: textures are not known'
+        """
+        unsure = [e for e in self.evidence if e.state == NOT_SHOWN or e.rung in self.missing]
+        failed = [e for e in self.evidence if e.state == FAILED]
+        return "; ".join(f"{e.rung}: {e.reason or e.state}" for e in failed or unsure)
+
+    @property
     def flags(self) -> tuple[str, ...]:
         """What a person should look at although no rung failed."""
         return tuple(f.words for f in self.findings if f.level == "warning")
@@ -116,6 +127,7 @@ class Verdict:
         return {
             "verdict": self.state,
             "rejected_by": self.rejected_by or None,
+            "reason": self.why,
             "missing": list(self.missing),
             "required": list(self.required),
             "flags": list(self.flags),

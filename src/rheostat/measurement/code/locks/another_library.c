@@ -1,7 +1,8 @@
 /* The same program with another C library, on another machine: what C and its runtimes leave open
    is done otherwise.  RHEOSTAT_LIBRARY in the environment: equal elements are sorted in any order,
    numbers that are drawn are others, and the clock jumps, to seconds that are nearly full, too.
-   RHEOSTAT_PROCESSORS says how many processors there are.  Loaded before the program. */
+   RHEOSTAT_PROCESSORS says how many processors there are; with many of them pages, caches and their
+   lines are larger, with one of them nothing is known of caches.  Loaded before the program. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -10,8 +11,9 @@
 #include <string.h>
 #include <sys/time.h>
 #include <time.h>
+#include <unistd.h>
 
-enum { CONFIGURED = 83, ONLINE = 84, FULL_NS = 1000000000 };
+enum { CONFIGURED = 83, ONLINE = 84, FEW = 4, FULL_NS = 1000000000 };
 typedef int (*Order)(const void *, const void *);
 static const long NANOSECONDS[] = {0, FULL_NS - 1, 999999, 500000000, 1, 123456789, FULL_NS - 1000, 999};
 static const long JUMPS_NS[] = {1, 1000, 50000, 2000000, 300000000, 11000000000};
@@ -93,7 +95,11 @@ static int processors(int otherwise) {
 }
 long sysconf(int name) {
   long known = NEXT(sysconf)(name);
-  return name == CONFIGURED || name == ONLINE ? processors((int)known) : known;
+  int count = processors(0);
+  if (name == CONFIGURED || name == ONLINE) return count ? count : known;
+  int of_cache = name >= _SC_LEVEL1_ICACHE_SIZE && name <= _SC_LEVEL4_CACHE_LINESIZE;
+  if (of_cache && count == 1) return 0; /* as kernels say that do not know */
+  return count > FEW && known > 0 ? 2 * known : known;
 }
 int get_nprocs(void) { return (int)sysconf(ONLINE); }
 int get_nprocs_conf(void) { return (int)sysconf(CONFIGURED); }

@@ -1,0 +1,138 @@
+"""Hashes in the place of what they are made of: which two are alike no run needs to show.
+
+A rolling hash (``h = (h ^ c) * 16777619``) of the candidate's own is made so weak that many texts
+share one.  Who compares the texts, too, prints the same then.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from rheostat.measurement.code.case import Case, numbers_in
+from rheostat.measurement.code.compare_output import differences
+from rheostat.measurement.code.program import Program
+from rheostat.measurement.code.reached import LINKED, UNMARKED, compiler_texts, linked
+from rheostat.measurement.code.reached_stated import FUNCTION
+from rheostat.measurement.code.toolchain import compiler_absent
+from rheostat.measurement.code.verdict import Finding
+
+WHY = "a hash stands for what it is made of, and two may have the same"
+STORED = re.compile(
+    r"\s*store (?P<type>i(?:32|64)) (?P<value>%[^\s,]+), ptr (?P<place>[%@][^\s,]+)"
+)
+LOADED = re.compile(r"load \S+, ptr ([%@][^\s,]+)")
+STEP = re.compile(r"(?:mul|add|x?or|shl|lshr|urem|zext|sext|trunc|and)\b(?! nsw)(?! nuw nsw)")
+FACTOR = re.compile(r"mul i\d+ (?:(?P<left>-?\d+), %|%[^\s,]+, (?P<right>-?\d+))")
+VALUE = re.compile(r"%[-\w.$]+")
+OTHER = "another output where hashes of three bits are often alike"
+LEAST_FACTOR, KEPT_BITS, SOME = 17, 3, 200
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A store that makes a place's value of its own: times a constant, or with another value."""
+
+    place: str
+    row: str
+    factor: int = 0
+    mixes: bool = False
+
+
+def _steps(rows: Sequence[str]) -> Iterator[_Step]:
+    defined = dict(r.strip().split(" = ", 1) for r in rows if " = " in r)
+    for row in rows:
+        m = STORED.match(row)
+        if not m:
+            continue
+        factor, places, others = _chain(m["value"], defined)
+        if m["place"] in places:
+            yield _Step(m["place"], row, factor, bool(others or places - {m["place"]}))
+
+
+def _chain(value: str, defined: Mapping[str, str]) -> tuple[int, set[str], bool]:
+    """The factor that a value is made with, the places it is read from, whether of more."""
+    factor, places, others = 0, set[str](), False
+    open_, known = [value], set[str]()
+    while open_:
+        value = open_.pop()
+        said = defined.get(value, "")
+        if value in known:
+            continue
+        known.add(value)
+        if m := LOADED.match(said):
+            places.add(m[1])
+        elif STEP.match(said):
+            if m := FACTOR.match(said):
+                factor = max(factor, abs(int(m["left"] or m["right"])))
+            open_ += VALUE.findall(said)
+        else:
+            others = True
+    return factor, places, others
+
+
+def weakened(code: str, known: set[int]) -> tuple[str, str]:
+    """LLVM's text whose hashes keep three bits, and a row of it; both empty where there are none.
+
+    Parameters
+    ----------
+    code : str
+        LLVM's text before it is optimised.
+    known : set of int
+        Numbers of the original: what is multiplied by one of them is its own.
+    """
+    found_at = dict[str, str]()
+    for _, _, body in FUNCTION.findall(code):
+        steps = list(_steps(body.splitlines()))
+        for place in {s.place for s in steps}:
+            own = [s for s in steps if s.place == place]
+            factor = max(s.factor for s in own)
+            if any(s.mixes for s in own) and factor >= LEAST_FACTOR and factor % 2**32 not in known:
+                found_at |= {s.row: _weak(s.row, i) for i, s in enumerate(own, len(found_at))}
+    rows = [found_at.get(row, row) for row in code.splitlines()]
+    return ("\n".join(rows) + "\n", next(iter(found_at))) if found_at else ("", "")
+
+
+def _weak(row: str, number: int) -> str:
+    m = STORED.match(row)
+    assert m
+    name = f"%rheostat_weak.{number}"
+    kept = f"  {name} = and {m['type']} {m['value']}, {(1 << KEPT_BITS) - 1}"
+    return f"{kept}\n{row.replace(m['value'] + ',', name + ',', 1)}"
+
+
+def weak_hashes(case: Case) -> list[Finding]:
+    """What is printed otherwise where the candidate's own hashes are weak.
+
+    Parameters
+    ----------
+    case : Case
+        The candidate on its way.
+    """
+    program = case.candidate
+    if program.build or program.language in UNMARKED or case.shared_by_compiler:
+        return []
+    if compiler_absent(program, "clang") or not case.original.inputs.ranges:
+        return []
+    known = {n % 2**32 for n in numbers_in(case.original.text)}
+    whole = [made.said.stdout for made in compiler_texts(case, program) if made.ok]
+    weak = [weakened(code, known) for code in whole]
+    if not any(text for text, _ in weak) or len(whole) < len(program.sources):
+        return []
+    texts = {f"weak{i}.ll": text or code
+             for i, ((text, _), code) in enumerate(zip(weak, whole, strict=True))}  # fmt: skip
+    return _compared(case, linked(program, texts))
+
+
+def _compared(case: Case, program: Program) -> list[Finding]:
+    reference = case.reference
+    known = [(e.given, e.output) for e in (*reference.small, *reference.expected, *reference.edges)]
+    known += reference.many[:: len(reference.many) // SOME + 1]
+    made = case.bench.build(program, LINKED)
+    limits = case.limits(reference.expected[0])
+    outputs = case.bench.run_each(made, [g for g, _ in known], limits) if made.ok else []
+    for (given, output), got in zip(known, outputs, strict=False):
+        if got is not None and differences(got, output, reference.agreed):
+            return [case.finding("output", f"with {given.words} {OTHER}")]
+    return []
