@@ -54,7 +54,7 @@ def test_a_job_at_another_setting_is_one_of_its_application(tried):
     """Time and energy are wider by one spread for all settings; more nodes in their bad half."""
     asked = table({"app": ["a0", "a1", "a0", "a1"], "user": ["u"] * 4, "job_id": [1, 2, 3, 4],
                    "nodes": [8, 8, 4, 8], "nodes_requested": [4, 16, 4, 4]})  # fmt: skip
-    coded, home = tried.coding_.rows(asked.frame), tried._home(asked.frame)
+    coded, home = tried.coding_.rows(asked.frame), tried.coding_.as_asked(asked.frame)
     noise = job_noise(asked.frame, coded, tried.orders_, 4)
     change = tried._change("runtime_s", coded, home)
     turned = np.log([2.0, 0.5, 1.0, 2.0])
@@ -82,7 +82,7 @@ def test_a_draw_is_level_request_effect_and_what_is_the_job_s_own(tried):
               + fitted.by_request.of(coded)[:, 0] - tried.open_ * np.log(2.0)
               + spread * shared[:, 0] + np.sqrt(1 - fitted.drift) * noise * own[:, 0])  # fmt: skip
     assert tried._draws("runtime_s", coded, shared, own)[:, 0] == pytest.approx(wanted, abs=2e-9)
-    home = tried._home(frame)
+    home = tried.coding_.as_asked(frame)
     effect = coded.effect["runtime_s"] - home.effect["runtime_s"]
     change = (fitted.weights.weights[:, 1, : effect.shape[1]] @ effect[0] - np.log(2.0)
               + fitted.by_request.of(coded)[:, 0] - tried.open_ * np.log(2.0))  # fmt: skip
@@ -180,7 +180,7 @@ def test_weights_are_learned_of_rows_less_their_users_means_and_what_requests_ma
                  })  # fmt: skip
     model = WithinApplication(("nodes",), n_draws=4).fit(log)
     coded = model.coding_.rows(log.frame)
-    home, cell = model._home(log.frame), coded.cell
+    home, cell = model.coding_.as_asked(log.frame), coded.cell
     less_mean = lambda v: v - np.array([v[cell == c].mean(axis=0) for c in range(3)])[cell]  # noqa: E731
     asked_for = coded.log_asked[:, 0]
     z = (coded.log_run[:, 0] - asked_for) * (asked_for - 2.0)
@@ -261,6 +261,8 @@ def test_runs_of_one_problem_are_levelled_by_what_they_ask_for_in_the_mean(monke
 def test_home_is_what_was_asked_for_unless_that_is_no_amount(tried):
     frame = pl.DataFrame({"app": ["a0"] * 4, "user": ["u"] * 4, "nodes": [8] * 4,
                           "nodes_requested": [4, 0, None, 1]})  # fmt: skip
-    assert np.exp(tried._home(frame).log_run[:, 0]) == pytest.approx([4.0, 8.0, 8.0, 1.0])
-    bare = tried._home(frame.drop("nodes_requested"))
+    assert np.exp(tried.coding_.as_asked(frame).log_run[:, 0]) == pytest.approx(
+        [4.0, 8.0, 8.0, 1.0]
+    )
+    bare = tried.coding_.as_asked(frame.drop("nodes_requested"))
     assert np.exp(bare.log_run[:, 0]) == pytest.approx([8.0] * 4)

@@ -10,7 +10,7 @@ import pytest
 from rheostat import table
 from rheostat.core.jobs import Column, Moment
 from rheostat.prediction.effects import WithinApplication
-from rheostat.prediction.effects.unlike_jobs import MOST, UNLIKE, of_problems
+from rheostat.prediction.effects.unlike_jobs import MOST, UNLIKE, of_problems, own_change
 
 
 def runs(problems, spread, seed=0, noise=0.05, each=3):
@@ -40,6 +40,19 @@ def test_alike_problems_few_problems_and_single_settings_leave_the_usual_spread(
     alone = SimpleNamespace(**{**vars(rows), "problem": np.arange(len(y))})
     assert spread_of(y, alone) == UNLIKE
     assert spread_of(*runs(500, 50.0)) == MOST
+
+
+@pytest.mark.parametrize(("exponent", "power"), [(-1.0, 0.5), (0.0, 1.0)])
+def test_a_small_turn_of_nodes_meets_a_step_less_often_and_not_less_of_it(exponent, power):
+    """Time in steps: of 39 nodes against 32 half of the jobs notice nothing, others twice the time.
+
+    Of a knob that divides no work, as a cap, what a turn does shrinks with it.
+    """
+    turned = -np.log(2) * np.array([1 / 16, 1 / 4, 1.0])
+    change = np.stack([turned * (exponent + 1)] * 2)  # departs by one exponent
+    drawn = own_change(change, turned, np.zeros(3, dtype=bool), exponent, 0.5, np.ones((2, 3)))[0]
+    assert drawn[2] == pytest.approx(-0.5 * np.log(2))
+    assert drawn / drawn[2] == pytest.approx(np.array([1 / 16, 1 / 4, 1.0]) ** power)
 
 
 def test_a_problem_that_ran_often_answers_once():

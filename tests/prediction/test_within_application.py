@@ -14,8 +14,7 @@ from rheostat.errors import DataError, NotFitted
 from rheostat.prediction.effects import WithinApplication, plausible, unlike_jobs
 from rheostat.prediction.effects.effect_prior import effect_prior
 from rheostat.prediction.effects.job_noise import _numbers
-from rheostat.prediction.effects.predictor import _steady
-from rheostat.prediction.effects.weighed_rows import even
+from rheostat.prediction.effects.weighed_rows import even, steady
 
 
 def log(n=240, seed=0, **more):
@@ -162,9 +161,9 @@ def test_a_trial_whose_problems_come_in_a_row_tells_more(monkeypatch):
 
 def test_rows_are_learned_in_order_of_time_and_then_of_their_outcomes():
     values = np.array([[3.0, 1.0], [1.0, 2.0], [1.0, 1.0]])
-    assert _steady(pl.DataFrame({"x": [1, 2, 3]}), values).tolist() == [2, 0, 1]
+    assert steady(pl.DataFrame({"x": [1, 2, 3]}), values).tolist() == [2, 0, 1]
     when = pl.DataFrame({"submit_s": [5.0, 0.0, 5.0]})
-    assert _steady(when, values).tolist() == [1, 2, 0]
+    assert steady(when, values).tolist() == [1, 2, 0]
 
 
 def test_an_id_is_its_number_or_a_checksum_of_its_text():

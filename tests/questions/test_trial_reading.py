@@ -2,7 +2,9 @@
 
 import pytest
 
+import rheostat as rh
 from rheostat.decision.trials.trial_size import TrialResult
+from rheostat.errors import DataError
 from rheostat.questions.trial import TrialReading
 
 
@@ -21,3 +23,19 @@ def test_a_forecast_beside_the_trial(forecast, said):
     text = " ".join(str(answer).split())
     assert said in text
     assert "nothing is advised" not in text  # `decide` is asked for advice
+
+
+def test_a_forecast_of_a_part_of_the_jobs_is_held_against_that_part():
+    part = (-0.4, -0.45, -0.35)
+    result = TrialResult("nodes", 300, 15, (-0.2, -0.22, -0.17), (0.3, 0.2, 0.4), part, 120, part)
+    text = " ".join(str(TrialReading(result=result, knob="nodes", notes=())).split())
+    assert "for the 120 of these jobs that have a forecast, of which the trial says -0.40" in text
+    assert text.endswith("both agree.")
+
+
+def test_a_log_without_a_trial_is_told_what_to_give(tmp_path):
+    log = tmp_path / "log.csv"
+    rows = [f"{i},u,cfd,{100 * i},{2 ** (i % 3)},{50 + i}" for i in range(30)]
+    log.write_text("\n".join(["job_id,user,app,submit_s,nodes,runtime_s", *rows]) + "\n")
+    with pytest.raises(DataError, match=r"--plan PLAN .* or name the column .*nodes_requested="):
+        rh.trial.read(log)

@@ -26,6 +26,11 @@ from rheostat.questions.listener import question
 from rheostat.questions.written import write_csv
 
 MOST_SHARE = 0.5
+NO_TRIAL = (
+    "expected jobs that ran at other {knob} than asked for, drawn by chance; the log does not name "
+    "them: give the plan by which they ran, --plan PLAN (rheostat trial plan --out PLAN made it), "
+    "or name the column of what was asked for, --column {knob}_requested=THEIRS"
+)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -99,16 +104,20 @@ class TrialReading(Answer):
     def report(self) -> Report:
         """The three exponents, and whether they agree."""
         said = self.result
-        trial, log, forecast = (
+        trial, log, forecast, beside = (
             "nothing" if v is None else "{:.2f} [{:.2f}, {:.2f}]".format(*v)
-            for v in (said.by_trial, said.by_log, said.by_forecast)
+            for v in (said.by_trial, said.by_log, said.by_forecast, said.beside)
         )
+        these = "these jobs" if said.beside is None else (
+            f"the {said.forecast:,} of these jobs that have a forecast, of which the trial says "
+            f"{beside}"
+        )  # fmt: skip
         sentences = (
             f"Exponent of runtime in {self.knob} by the trial: {trial}, averaged over the "
             f"{said.turned:,} jobs of {said.applications:,} applications that ran at other "
             f"{self.knob} than asked for.",
             f"The requests of the log alone would say {log}.",
-            f"What is advised rests on {forecast} for these jobs: {_agreement(said, self.knob)}.",
+            f"What is advised rests on {forecast} for {these}: {_agreement(said, self.knob)}.",
         )
         return Report("", [Section("trial", sentences)], self.facts())
 
@@ -121,7 +130,7 @@ def _agreement(said: TrialResult, knob: str) -> str:
     """Whether the forecast says what the trial said, and else by how much it is off."""
     if said.by_forecast is None or said.agrees:
         return "both agree" if said.by_forecast else "the two cannot be compared"
-    off = 2 ** (said.by_forecast[0] - said.by_trial[0]) - 1
+    off = 2 ** (said.by_forecast[0] - (said.beside or said.by_trial)[0]) - 1
     return (
         f"the two differ by more than their intervals; at twice the {knob} the run time that is "
         f"forecast is {abs(off):.0%} too {'long' if off > 0 else 'short'} in the mean of these jobs"
@@ -221,6 +230,8 @@ def read(
     log = inputs.with_trial(recorded, trial, (knob,))
     if f"{knob}_requested" in set(recorded.columns) - set(log.columns):  # users had reasons
         raise DataError("trial read", [log.notes[-1].message])
+    if f"{knob}_requested" not in log.columns:
+        raise DataError("trial read", [NO_TRIAL.format(knob=knob)])
     method = advice_method("auto", log, None)
     model = inputs.fitted(log, None, method, seed, (knob,)) if method == "within" else None
     result = trial_result(log, knob, model)

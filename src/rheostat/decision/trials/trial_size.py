@@ -12,7 +12,7 @@ standard error is sqrt(s^2 + a^2 L^2) / (L sqrt n)
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 import numpy as np
@@ -150,7 +150,8 @@ class TrialResult:
     ``by_trial`` and ``by_log`` are exponents (value, low, high) of runtime in the setting that ran,
     averaged over the jobs that chance turned, and in the setting that was asked for, with 90 %
     intervals; their difference is what requests betray of the problem.  ``by_forecast`` is the
-    exponent of the forecasts that advice is made of, averaged over the same jobs.
+    exponent of the forecasts that advice is made of, averaged over the ``forecast`` jobs of these
+    that have one, and ``beside`` what the trial says of those alone.
     """
 
     knob: str
@@ -159,13 +160,15 @@ class TrialResult:
     by_trial: Exponent
     by_log: Exponent
     by_forecast: Exponent | None = None
+    forecast: int = 0
+    beside: Exponent | None = None
 
     @property
     def agrees(self) -> bool:
         """Whether what chance showed and what is forecast have any exponent in common."""
         if self.by_forecast is None:
             return True
-        (_, low, high), (_, least, most) = self.by_trial, self.by_forecast
+        (_, low, high), (_, least, most) = self.beside or self.by_trial, self.by_forecast
         return low <= most and least <= high
 
 
@@ -222,7 +225,8 @@ def trial_result(log: JobTable, knob: str, model: Predictor | None = None) -> Tr
     Parameters
     ----------
     log : JobTable
-        With ``knob``, KNOB_requested, runtime_s and app or user, see `with_trial`.
+        With ``knob``, KNOB_requested, runtime_s and app or user, see `with_trial`.  Runs that were
+        cut off tell no run time and are left out.
     knob : str
         The setting that was turned.
     model : Predictor, optional
@@ -235,6 +239,7 @@ def trial_result(log: JobTable, knob: str, model: Predictor | None = None) -> Tr
     """
     asked = f"{knob}_requested"
     log.require(knob, asked, "runtime_s")
+    log = log.finished()
     frame = numbered(log, knob)
     if frame is None:
         return None
@@ -249,27 +254,50 @@ def trial_result(log: JobTable, knob: str, model: Predictor | None = None) -> Tr
     asked_for = np.column_stack([request, request**2])
     by_trial = _exponent(turned, y, asked_for, app, cell, jobs)
     by_log = _exponent(request, y, turned[:, None], one, cell, app)
-    forecast = None if model is None else _forecast_exponent(log, knob, model)
-    return TrialResult(knob, int((turned != 0).sum()), groups, by_trial, by_log, forecast)
+    count = int((turned != 0).sum())
+    result = TrialResult(knob, count, groups, by_trial, by_log)
+    return result if model is None else _beside_forecast(result, log, model)
 
 
-def _forecast_exponent(log: JobTable, knob: str, model: Predictor) -> Exponent | None:
-    """The exponent that ``model`` forecasts for the jobs that chance turned, weighed as above."""
-    good = log.rows(
+def _beside_forecast(result: TrialResult, log: JobTable, model: Predictor) -> TrialResult:
+    """With what ``model`` forecasts for the jobs that chance turned, weighed as above.
+
+    Some may have no forecast, as where jobs failed: the trial is then asked of the others alone.
+    """
+    knob = result.knob
+    moved = log.frame.select(
         pl.all_horizontal(pl.col(knob, requested(knob), "runtime_s") > 0)
         & (pl.col(knob) != pl.col(requested(knob)))
-    ).known_at(Moment.SUBMIT)
+    ).to_series()
+    at = np.flatnonzero(moved.fill_null(value=False).to_numpy())
+    exponent, known = _forecast_exponent(log.rows(at), knob, model)
+    if exponent is None:
+        return result
+    result = replace(result, by_forecast=exponent, forecast=int(known.sum()))
+    if known.all():
+        return result
+    others = np.ones(len(log), dtype=bool)
+    others[at[~known]] = False
+    alone = trial_result(log.rows(others), knob)
+    return replace(result, beside=None if alone is None else alone.by_trial)
+
+
+def _forecast_exponent(
+    turned_jobs: JobTable, knob: str, model: Predictor
+) -> tuple[Exponent | None, NDArray[np.bool_]]:
+    """The exponent that ``model`` forecasts, and which of the jobs (n,) have a forecast."""
+    good = turned_jobs.known_at(Moment.SUBMIT)
     asked = as_requested(good, [knob])
     ran = asked.with_columns((), **{knob: good.frame[knob]})
     after, before = (np.log(model.predict(jobs)["runtime_s"]) for jobs in (ran, asked))
     turned = np.log(good.numpy(knob) / asked.numpy(knob))
     known = np.isfinite(after + before).all(axis=0)
     if not known.any():
-        return None
+        return None, known
     turned, change = turned[known], (after - before)[:, known]
     each = change @ turned / float(turned @ turned)
     low, high = np.quantile(each, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return float(each.mean()), float(low), float(high)
+    return (float(each.mean()), float(low), float(high)), known
 
 
 def _exponent(

@@ -97,6 +97,21 @@ class EffectCoding:
             self._code(frame, (*self.within, self.problem or ""), self.problems),
         )
 
+    def as_asked(self, frame: pl.DataFrame) -> Rows:
+        """The rows as they were asked for, or ran where no amount was asked for."""
+        return self.rows(
+            frame.with_columns(
+                pl.when(pl.col(requested(k)) > 0).then(requested(k)).otherwise(k).alias(k)
+                for k in self.knobs
+                if requested(k) in frame.columns
+            )
+        )
+
+    def unsized(self, frame: pl.DataFrame) -> NDArray[np.bool_]:
+        """(n,): rows that miss a size which the log records."""
+        missing = [~np.isfinite(logs(frame[c])) for c in self.sizes]
+        return np.asarray(np.any([np.zeros(frame.height, dtype=bool), *missing], axis=0))
+
     def at_run(self, frame: pl.DataFrame) -> Array:
         """Request columns (n, s) as if each row had asked for what it runs at."""
         pairs = zip(self.shapes, self.knobs, strict=True)

@@ -42,7 +42,9 @@ DISAGREE = "two forms of the forecast disagree by more than their intervals: no 
 BEFORE = "the setting tells what the run before took, which it cannot cause: no prediction"
 UNTOLD = "nothing tells effect from choice in this application: no prediction"
 BEYOND = "farther from the request than any job of the trial: no prediction"
-REASONS = (IMPOSSIBLE, DISAGREE, BEFORE, UNTOLD, BEYOND)
+FAILED = "jobs that the trial turned this way failed: no prediction"
+UNSIZED = "the size of its problem is not recorded: no prediction"
+REASONS = (IMPOSSIBLE, DISAGREE, BEFORE, UNTOLD, BEYOND, FAILED, UNSIZED)
 LEVEL = 0.9
 SMALL_CHANGE = 0.05
 """Log change by which a placebo may move an advised change unsaid."""
@@ -97,6 +99,18 @@ def disagreeing(change: Array, other: Array) -> Mask:
     low, high = np.quantile(change, tails, axis=0)
     other_low, other_high = np.quantile(other, tails, axis=0)
     return np.asarray((low > other_high + SMALL) | (other_low > high + SMALL))
+
+
+def unsized_words(sizes: Sequence[str], blank: Mask) -> str:
+    """What it means that the runs where ``blank`` (n,) miss a recorded size.
+
+    >>> unsized_words(["memory_b"], np.array([True, False, False])).split(": ")[0]
+    '1 of 3 runs have no memory_b'
+    """
+    return (
+        f"{int(blank.sum()):,} of {len(blank):,} runs have no {' and '.join(sizes)}: nothing is "
+        "learnt from those, and a job without it gets no advice"
+    )
 
 
 def notes(reasons: Mapping[str, Mask]) -> tuple[Note, ...]:

@@ -27,7 +27,7 @@ import polars as pl
 from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.outcome import Array, Outcome
 from rheostat.errors import NotFitted
-from rheostat.prediction.effects import plausible, unlike_jobs
+from rheostat.prediction.effects import failed_runs, plausible, unlike_jobs
 from rheostat.prediction.effects.believed import (
     Believed,
     contradiction,
@@ -53,6 +53,7 @@ from rheostat.prediction.effects.weighed_rows import (
     guess_slopes,
     less_neighbours,
     requests_and_sizes,
+    steady,
     unlike_runs,
 )
 from rheostat.prediction.features.model_columns import learnable
@@ -112,17 +113,24 @@ class WithinApplication:
     def fit(self, jobs: JobTable) -> WithinApplication:
         """Learn from finished jobs."""
         jobs.require(*self.knobs)
+        failed = failed_runs.of(jobs)
         jobs, values, notes = learnable(jobs, self.targets, self.knobs)
         asked = jobs.known_at(Moment.SUBMIT).frame
-        order = _steady(asked, values)
+        order = steady(asked, values)
         frame, y = asked[order], np.log(values[order])
         self.notes_, self.n_learnt_ = notes, len(y)
         power = values[order][:, [t == "power_w" for t in self.targets]]
         self.least_w_ = plausible.least_watts(frame, self.knobs, power)
         rows, believed = self._believed(frame, y[:, 0], jobs)
         self.follow_ = guess_slopes(rows, len(self.coding_.apps))
-        self._fit_quantities(rows, self._home(frame), y, believed)
+        self._fit_quantities(rows, self.coding_.as_asked(frame), y, believed)
+        if self.identification_.by == "size" and (blank := self.coding_.unsized(asked)).any():
+            self.fit(jobs.rows(~blank))  # where nothing else tells
+            self._say(plausible.unsized_words(self.coding_.sizes, blank))
+            return self
         self._ask_chance(frame, rows, y[:, 0])
+        self.failing_, said = failed_runs.failing(failed, rows, self.coding_)
+        self._say(*said)
         kept = list(dict.fromkeys([*self.coding_.by, *self.knobs]))
         self.support_ = fit_support(frame.select(kept), self.coding_.by)
         orders = np.random.default_rng([self.seed, 1])
@@ -168,10 +176,15 @@ class WithinApplication:
         if said:
             self.identification_ = replace(self.identification_, conflict=f"the forecast: {said}")
 
+    def _say(self, *words: str) -> None:
+        """Add to what the log's records leave in doubt."""
+        said = self.identification_
+        self.identification_ = replace(said, doubts=(*said.doubts, *words))
+
     def _turned_changes(self, turned: pl.DataFrame) -> tuple[Array, Array]:
         """Forecast log changes (B, n) of jobs that chance turned, and by how much (n,)."""
         at = self.coding_.rows(turned)
-        change = self._change(self.targets[0], at, self._home(turned))
+        change = self._change(self.targets[0], at, self.coding_.as_asked(turned))
         return change, (at.log_run - at.log_asked)[:, 0]
 
     def _outranked(self, rows: Rows, y: Array, frame: pl.DataFrame, jobs: JobTable) -> str:
@@ -204,7 +217,7 @@ class WithinApplication:
         grade = self.support_.grade(frame)
         noise = job_noise(frame, rows, self.orders_, len(self.targets) + 1)
         values = {t: np.exp(self._draws(t, rows, *noise[i])) for i, t in enumerate(self.targets)}
-        home = self._home(frame)
+        home = self.coding_.as_asked(frame)
         measured = self.identification_.by == "design" and "submit_s" not in frame.columns
         if "runtime_s" in values and not measured:
             change = self._change("runtime_s", rows, home)
@@ -218,16 +231,6 @@ class WithinApplication:
         silent = np.any(list(unlike.values()), axis=0)
         values = {t: np.where(silent, np.nan, v) for t, v in values.items()}
         return Outcome(values, support, plausible.notes(unlike), grade)
-
-    def _home(self, frame: pl.DataFrame) -> Rows:
-        """The rows of ``frame`` as they were asked for, or ran where no amount was asked for."""
-        return self.coding_.rows(
-            frame.with_columns(
-                pl.when(pl.col(requested(k)) > 0).then(requested(k)).otherwise(k).alias(k)
-                for k in self.knobs
-                if requested(k) in frame.columns
-            )
-        )
 
     def _not_believed(
         self, frame: pl.DataFrame, rows: Rows, home: Rows, values: dict[str, Array]
@@ -256,6 +259,8 @@ class WithinApplication:
             plausible.BEFORE: before & ~wrong & ~apart,
             plausible.UNTOLD: ~self.identified_[rows.app] & (turned > 0),
             plausible.BEYOND: plausible.beyond(rows.log_run - rows.log_asked, self.turned_to_),
+            plausible.FAILED: failed_runs.there(self.failing_, rows),
+            plausible.UNSIZED: self.coding_.unsized(frame) & (by == "size"),
         }
 
     def _change(self, target: str, rows: Rows, home: Rows) -> Array:
@@ -393,9 +398,3 @@ TIMED = {"runtime_s", "energy_j"}
 DECIMALS = 9
 """Linear algebra may differ in the last bits with the number of rows."""
 UNSEEN = "no run of any application near this setting: no prediction"
-
-
-def _steady(frame: pl.DataFrame, values: Array) -> Ints:
-    """An order of the rows that does not depend on the order they came in."""
-    when = [frame["submit_s"].to_numpy()] if "submit_s" in frame.columns else []
-    return np.lexsort((*values.T, *when))

@@ -8,12 +8,19 @@ n  rows      flat : (n, q + 1) columns less the mean of their cell, the last is 
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 
 from rheostat.core.outcome import Array
 from rheostat.prediction.effects.effect_coding import Rows
 from rheostat.prediction.effects.hierarchy import Hierarchy, Ints
 from rheostat.prediction.effects.levels import centred
 from rheostat.prediction.effects.neighbours import beside
+
+
+def steady(frame: pl.DataFrame, values: Array) -> Ints:
+    """An order of the rows that does not depend on the order they came in."""
+    when = [frame["submit_s"].to_numpy()] if "submit_s" in frame.columns else []
+    return np.lexsort((*values.T, *when))
 
 
 def group_means(values: Array, group: Ints) -> Array:

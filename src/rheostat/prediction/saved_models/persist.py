@@ -45,7 +45,7 @@ KINDS = {
     "scaling-law": Kind("scaling-law model", "prediction.scaling_law.scaling_law:LawGP", 5,
                         "rheostat fit --kind law", b"law.json"),
     "within-application": Kind("model of settings within applications",
-                               "prediction.effects.predictor:WithinApplication", 3,
+                               "prediction.effects.predictor:WithinApplication", 4,
                                "rheostat fit --kind within"),
     "out-of-core": Kind("out-of-core model", "prediction.out_of_core.outofcore:ScaleModel", 2,
                         "rheostat fit --out-of-core", b"index.json"),
