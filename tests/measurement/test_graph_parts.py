@@ -15,13 +15,14 @@ from rheostat.core.graph import op_graph
 from rheostat.errors import DataError, MissingExtra
 from rheostat.measurement.graphs import step_source
 from rheostat.measurement.graphs.aten_costs import aten_cost
-from rheostat.measurement.graphs.from_torch import AT_MOST, _size, result_type
+from rheostat.measurement.graphs.from_torch import _size, result_type
 from rheostat.measurement.graphs.graph_costs import costs_by_class, total_costs
 from rheostat.measurement.graphs.hlo.hlo_types import HloType
 from rheostat.measurement.graphs.hlo.hlo_window import WindowSide, read_window
 from rheostat.measurement.graphs.op_rows import OpCost, OpRows
 from rheostat.measurement.graphs.read_graph import read_graph
 from rheostat.measurement.graphs.recurrent_rows import add_recurrent
+from rheostat.measurement.graphs.value_sizes import AT_MOST
 from rheostat.measurement.graphs.xla_programs import _unwrapped, hlo_text_of
 
 SMALL = st.integers(1, 4)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rheostat.errors import DataError
+from rheostat.measurement.graphs.from_torch import from_torch
 from rheostat.measurement.graphs.step_source import open_step
 from rheostat.prediction.step_cost.device_law import Work
 from rheostat.prediction.step_cost.sheet_forecast import forecast_step
@@ -193,6 +194,46 @@ def test_rows_that_values_choose_are_as_many_as_there_can_be(strange):
         note.message
         == "sizes that depend on values are taken as large as they can be: aten.nonzero"
     )
+
+
+class Experts(torch.nn.Module):
+    """Each of 8 rows goes to the best of 4 layers, or to the two best."""
+
+    def __init__(self, chosen) -> None:
+        super().__init__()
+        self.router, self.chosen = torch.nn.Linear(16, 4), chosen
+        self.layers = torch.nn.ModuleList(torch.nn.Linear(16, 32) for _ in range(4))
+
+    def forward(self, x):
+        scores, made = self.router(x), x.new_zeros(len(x), 32)
+        for number, layer in enumerate(self.layers):
+            rows = self.chosen(scores, number)
+            if rows is not None:
+                made = made.index_add(0, rows, layer(x[rows]))
+        return made
+
+
+def masked(scores, number):
+    mask = (scores.topk(2, dim=-1)[1] == number).any(-1)
+    return mask.nonzero()[:, 0] if mask.any() else None
+
+
+def one_hot(scores, number):
+    best = torch.nn.functional.one_hot(scores.softmax(-1).topk(2).indices, 4)
+    return torch.where(best.permute(2, 1, 0)[number])[1]
+
+
+@pytest.mark.parametrize(("chosen", "each"), [
+    (lambda scores, number: torch.where(scores.argmax(dim=1) == number)[0], 1),
+    (lambda scores, number: torch.where(scores.max(1)[1].view(-1, 2) == number)[0], 1),
+    (masked, 2), (one_hot, 2),
+])  # fmt: skip
+def test_experts_share_the_rows_that_a_router_gives_them(chosen, each):
+    graph = from_torch(Experts(chosen), torch.empty(8, 16), training=True, optimizer="sgd")
+    nodes = graph.nodes.filter(graph.nodes["op_class"] == "matmul")
+    rows = sum(f / (2 * 16 * 32) for f in nodes["flops"].to_list() if f > 8 * 16 * 4 * 2)
+    assert rows == pytest.approx(2 * 8 * each, rel=0.1)  # forward, and gradients of weights
+    assert "shared evenly among the classes: aten.nonzero" in graph.notes[-1].message
 
 
 def test_a_scaled_loss_is_unscaled_once_and_the_step_is_taken(strange):

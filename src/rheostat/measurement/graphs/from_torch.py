@@ -23,7 +23,7 @@ from rheostat.measurement.graphs.hlo.hlo_types import HloType
 from rheostat.measurement.graphs.op_rows import OpCost, OpRows
 from rheostat.measurement.graphs.recurrent_rows import add_recurrent
 from rheostat.measurement.graphs.user_code import VALUES_NEEDED, own_line
-from rheostat.measurement.graphs.value_sizes import as_large_as_can_be
+from rheostat.measurement.graphs.value_sizes import AT_MOST, EVENLY, as_large_as_can_be
 from rheostat.measurement.graphs.whole_layers import kept_whole
 
 DTYPES = {"float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "bool": "pred",
@@ -34,7 +34,6 @@ STEP_SIZE = 0.01
 UPDATES = {"sgd": (2.0, 3.0, 0.0), "momentum": (4.0, 5.0, 0.0), "adam": (12.0, 7.0, 1.0),
            "adamw": (13.0, 7.0, 1.0)}  # fmt: skip
 """For each parameter: arithmetic, numbers read and written, square roots."""
-AT_MOST = " at most"
 PUT_IN = OpCost("parameter_constant", bytes=0.0)
 BROKEN = (RuntimeError, ValueError, KeyError, TypeError, AttributeError, OSError, EOFError,
           AssertionError, IndexError, ArithmeticError, zipfile.BadZipFile, zlib.error,
@@ -111,8 +110,7 @@ def from_torch(
         raise untraceable(called, error) from error
     leaves = len(torch.utils._pytree.tree_leaves(args))
     kinds = ["weight"] * len(weights) + ["input"] * (len(others) + leaves)
-    largest = [f"{name}{AT_MOST}" for name in chosen]
-    return _of_nodes(traced.graph.nodes, kinds, called, largest, optimizer)
+    return _of_nodes(traced.graph.nodes, kinds, called, chosen, optimizer)
 
 
 def _where(weights: Mapping[str, Any]) -> str:
@@ -265,10 +263,12 @@ def _of_nodes(
 
 def of_sizes(open_sizes: set[str]) -> list[Note]:
     """What was taken of sizes that no number fixes."""
-    most = sorted(s for s in open_sizes if s.endswith(AT_MOST))
-    said = {"sizes that are left open are taken as traced": sorted(open_sizes - set(most)),
+    most, even = (sorted(s for s in open_sizes if s.endswith(taken)) for taken in (AT_MOST, EVENLY))
+    said = {"sizes that are left open are taken as traced": sorted(open_sizes - {*most, *even}),
             "sizes that depend on values are taken as large as they can be":
-            [s.removesuffix(AT_MOST) for s in most]}  # fmt: skip
+            [s.removesuffix(AT_MOST) for s in most],
+            "rows that values choose are taken as shared evenly among the classes":
+            [s.removesuffix(EVENLY) for s in even]}  # fmt: skip
     return [Note(f"{what}: {', '.join(names)}") for what, names in said.items() if names]
 
 

@@ -20,7 +20,6 @@ from rheostat.core.graph import Graph
 from rheostat.core.jobs import Note
 from rheostat.measurement.graphs.fake_device import without_numbers
 from rheostat.measurement.graphs.from_torch import (
-    AT_MOST,
     BROKEN,
     PUT_IN,
     UPDATES,
@@ -129,7 +128,7 @@ def from_loop(torch: Any, call: Callable[[], Any], name: str) -> tuple[Graph, st
         raise untraceable(name, error) from error
     kinds = [kind for kind, _, _ in made.asked]
     names = {last.name: [node.name for node in nodes] for last, nodes in held.items()}
-    made.largest = {f"{name}{AT_MOST}" for name in chosen}
+    made.largest = set(chosen)
     graph = _graph(torch, traced, kinds, name, made, names)
     return graph, max(set(kinds), key=kinds.count, default="")
 
