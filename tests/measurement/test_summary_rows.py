@@ -7,7 +7,7 @@ import pytest
 from rheostat.decision.trials.trial import plan_trial
 from rheostat.measurement.runs import read_runs
 
-HOUR_OFF = "an hour off over a change"
+HOUR_OFF = "an hour off if the site's clock was changed"
 
 
 def read(tmp_path, text):

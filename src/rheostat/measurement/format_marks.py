@@ -91,7 +91,8 @@ def sacct_json_mark(head: Head) -> bool:
 
 def graph_records_mark(head: Head) -> bool:
     """JSON lines that begin with a configuration and the graph of its step."""
-    return json_mark(head) and b'"cfg"' in head.start[:1000] and b'"nodes"' in head.start
+    graph = re.search(rb'"nodes"\s*:\s*[\[{]', head.start)
+    return json_mark(head) and b'"cfg"' in head.start[:1000] and graph is not None
 
 
 def pm100_mark(head: Head) -> bool:

@@ -366,7 +366,8 @@ def _perhaps(jobs: JobTable, measured: Sequence[str]) -> list[str]:
     if not names:
         return []
     rate = ours == "runtime_s" and RATE.search(names[0].lower())
-    if ours == "energy_j" and split_unit(names[0])[1] == "_w":
+    watts = split_unit(names[0])[1] == "_w" or "power" in names[0].lower()
+    if ours == "energy_j" and watts and "energy" not in names[0].lower():
         ours = "power_w"
     if grown := [n for n, c in zip(names, powered, strict=True) if _only_grows(jobs, c)]:
         return [

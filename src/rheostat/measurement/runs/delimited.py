@@ -68,7 +68,8 @@ def read_delimited(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFr
     header, body = [h.strip() for h in rows[0]], [r for r in rows[1:] if r != rows[0]]
     check_columns(path, len(header))
     names = [h or ("row" if i == 0 else f"column_{i}") for i, h in enumerate(header)]
-    if sum(is_number(h) for h in header) > len(header) / 2:
+    named = all(r and not is_number(r[0].strip()) for r in rows)  # a quantity in each row
+    if sum(is_number(h) for h in header) > len(header) / 2 and not (header[0] and named):
         raise DataError(str(path), ["the first line is numbers, expected column names"])
     twice = sorted(n for n, times in Counter(names).items() if times > 1)
     if twice:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import polars as pl
 
@@ -12,7 +13,16 @@ from rheostat.measurement.runs.guess import guess_name
 
 PER_NODE = re.compile(r"ppn|(cores?|cpus?|proc(essor)?s|ranks|tasks)_?per_?(node|host)")
 """How many processors of each node a job asked for."""
-ENERGY_PER_NODE = re.compile(r"(energy|joules)_per_(node|host|server)(_j)?", re.IGNORECASE)
+PER_PART = re.compile(r"(energy|joules|power)_per_(\w+?)(_[jw])?", re.IGNORECASE)
+PARTS = {"node": "nodes", "host": "nodes", "server": "nodes",
+         "gpu": "gpus", "card": "gpus", "accelerator": "gpus"}  # fmt: skip
+_PART, _UNIT = "|".join(PARTS), "[kM]?(?:Wh|W|J)"
+OF_ONE = re.compile(
+    rf"(?P<what>.*?)[ _]*[(\[]?(?P<unit>{_UNIT})?[ _]*(/|[Pp]er)[ _]*(?P<part>{_PART}|GPU)[)\]]?"
+    rf"([ _]*[(\[]?(?P<behind>{_UNIT})[)\]]?)?"
+)
+"""``power per node (kW)``, ``Power (W/node)``, ``gpu_power_w_per_gpu``."""
+BOUND = re.compile(r"min|max|peak|limit|cap|idle|std|tdp|rated", re.IGNORECASE)
 READINGS = {"begin": "end", "start": "end", "before": "after", "initial": "final"}
 """Words of a meter's readings: energies that are none of a run."""
 MEASURED = ("runtime_s", "power_w", "energy_j")
@@ -100,8 +110,28 @@ def runtime_by_clock(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
     return table.with_columns(runtime_s=taken), [Note(f"{said} row: end_s less start_s is taken")]
 
 
+def of_one_part(columns: Sequence[str]) -> dict[str, str]:
+    """Headings of power and energy of a node or a GPU, each as this module knows it.
+
+    >>> of_one_part(["nodes", "avg power (W/node)", "energy per GPU [kJ]", "max_power_per_node_w"])
+    {'avg power (W/node)': 'power_per_node_W', 'energy per GPU [kJ]': 'energy_per_gpu_kJ'}
+    """
+    made: dict[str, str] = {}
+    for column in columns:
+        match = OF_ONE.fullmatch(column)
+        if match is None or BOUND.search(column):
+            continue
+        unit = (match["behind"] or match["unit"] or "").replace("w", "W").replace("j", "J")
+        kind = "power" if unit.endswith("W") else "energy" if unit else ""
+        kind = kind or next((k for k in ("power", "energy") if k in match["what"].lower()), "")
+        if kind:
+            made[column] = f"{kind}_per_{match['part'].lower()}{unit and '_'}{unit}"
+    names = [*columns, *made.values()]
+    return {c: n for c, n in made.items() if names.count(n) == 1}
+
+
 def per_part(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
-    """The table with ``power_w`` or ``energy_j`` where it has that of one node: times its nodes.
+    """The table with ``power_w`` or ``energy_j`` where it has that of one node, or one GPU.
 
     >>> runs = pl.DataFrame({"nodes": [1, 4], "power_per_node_w": [300.0, 310.0]})
     >>> with_power, notes = per_part(runs)
@@ -111,18 +141,22 @@ def per_part(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
     [10.0]
     """
     there = set(table.columns)
-    each = {c: "energy_j" for c in table.columns if ENERGY_PER_NODE.fullmatch(c)}
-    each |= {"power_per_node_w": "power_w"} if "power_per_node_w" in there else {}
+    each = {c: m for c in table.columns if (m := PER_PART.fullmatch(c)) and m[2].lower() in PARTS}
+    of_nodes = {c: m for c, m in each.items() if PARTS[m[2].lower()] == "nodes"}
     if not each or {"power_w", "energy_j"} & there:
         return table, []
-    kinds = ("nodes_alloc", "nodes")
-    counts = [c for kind in kinds for c in table.columns if guess_name(c) == kind]
-    if not counts:
-        said = [Note(f"{q} is {c}: nothing tells the nodes, so of one") for c, q in each.items()]
-        return table.with_columns(**{q: pl.col(c) for c, q in each.items()}), said
-    said = [Note(f"{q} is {c} times {' or '.join(counts)}") for c, q in each.items()]
-    total = {q: pl.col(c) * pl.coalesce(counts) for c, q in each.items()}
-    return table.with_columns(**total), said
+    notes = []
+    for column, match in (of_nodes or each).items():
+        kind = PARTS[match[2].lower()]
+        counts = [c for k in (f"{kind}_alloc", kind) for c in table.columns if guess_name(c) == k]
+        ours = "power_w" if match[1].lower() == "power" else "energy_j"
+        if ours in table.columns:
+            continue
+        total = pl.col(column) * pl.coalesce(counts) if counts else pl.col(column)
+        table = table.with_columns(total.alias(ours))
+        one = f"times {' or '.join(counts)}" if counts else f": nothing tells the {kind}, so of one"
+        notes.append(Note(f"{ours} is {column}{' ' * bool(counts)}{one}"))
+    return table, notes
 
 
 def cores_of_nodes(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:

@@ -22,8 +22,8 @@ PUT_BACK = (
     "`rheostat read` tells them, as do times with their offset (2026-10-25T02:30:00+02:00)"
 )
 HOUR_OFF = (
-    "runtime_s, end less start, is an hour off over a change of the site's clock: --zone of "
-    "`rheostat read` tells it"
+    "runtime_s, end less start, is an hour off if the site's clock was changed meanwhile, as in "
+    "some countries in that night: --zone of `rheostat read` tells it"
 )
 WEEK_S, SUNDAY_S, NIGHT_S = 604_800.0, 270_000.0, 46_800.0
 """A week, a Sunday at three at night since 1970, and how far that is from it elsewhere."""
@@ -67,18 +67,18 @@ def instants(
     clocks = [n for n, name in theirs.items() if frame[name].dtype == pl.String]
     table, notes = put_back(table, clocks)
     derived = "runtime_s" not in table.columns and {"start_s", "end_s"} <= set(clocks)
-    derived = derived and _over_a_change(table)
-    return table, [*notes, Note(HOUR_OFF)] if derived else notes
+    over = table[ROW].filter(_over_a_change(table)).to_list() if derived else []
+    return table, [*notes, note_rows(HOUR_OFF, over)] if over else notes
 
 
-def _over_a_change(table: pl.DataFrame) -> bool:
-    """Whether a run goes over a night in which some country changes its clocks.
+def _over_a_change(table: pl.DataFrame) -> pl.Series:
+    """Which runs go over a night in which some country changes its clocks.
 
     >>> times = {"start_s": [1_792_879_200.0], "end_s": [1_792_900_800.0]}  # 25 October 2026
-    >>> _over_a_change(pl.DataFrame(times))
-    True
-    >>> _over_a_change(pl.DataFrame(times).select(pl.all() - WEEK_S))
-    False
+    >>> _over_a_change(pl.DataFrame(times)).to_list()
+    [True]
+    >>> _over_a_change(pl.DataFrame(times).select(pl.all() - WEEK_S)).to_list()
+    [False]
     """
     begin, end = ((pl.col(c) - SUNDAY_S) / WEEK_S for c in ("start_s", "end_s"))
     last = (end + NIGHT_S / WEEK_S).floor()
@@ -87,7 +87,7 @@ def _over_a_change(table: pl.DataFrame) -> bool:
         (date.dt.month() == month) & date.dt.day().is_between(*days) for month, days in CHANGES
     )
     over = (last > (begin - NIGHT_S / WEEK_S).floor()) & changes
-    return bool(table.select(over.fill_null(value=False)).to_series().any())
+    return table.select(over.fill_null(value=False)).to_series()
 
 
 def put_back(table: pl.DataFrame, clocks: Sequence[str]) -> tuple[pl.DataFrame, list[Note]]:

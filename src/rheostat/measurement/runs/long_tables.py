@@ -17,6 +17,10 @@ NAME = re.compile(
 )  # fmt: skip
 VALUE = re.compile(r"(metric[ _]?)?values?|wert|valeur|valor|valore|reading", re.IGNORECASE)
 UNIT = re.compile(r"(metric[ _]?)?units?|einheit|unit[eé]|unidad|unidade", re.IGNORECASE)
+SETTING = re.compile(
+    r"(?P<before>[A-Za-z]*)[ _=-]*(?P<number>\d+(\.\d+)?)[ _-]*(?P<behind>[A-Za-z]*)"
+)
+"""A heading that is a setting: ``4 nodes``, ``n=4``, ``128``, ``250 W``."""
 MOST = 100
 """Quantities of a run; more of them are no headings."""
 ONE_NAME = 2
@@ -28,7 +32,8 @@ def rows_of_runs(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
     """A table as people lay it out with a row per run, each with its name."""
     frame, filled = names_filled(frame)
     frame, across = quantities_across(frame)
-    return frame, [*filled, *across]
+    frame, turned = settings_down(frame)
+    return frame, [*filled, *across, *turned]
 
 
 def names_filled(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
@@ -81,6 +86,42 @@ def quantities_across(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
     made = made.select(ROW, *others, *(_as_numbers(made[h]) for h in headings))
     said = f"a row for each {name} of a run: read as {len(made)} runs with {', '.join(headings)}"
     return made, [Note(said)]
+
+
+def settings_down(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
+    """A row per run where settings stand in the headings and a quantity in each row.
+
+    >>> wide = pl.DataFrame({ROW: [0, 1], "nodes": ["time [s]", "energy [kJ]"], "1": [9.0, 2.0],
+    ...                      "2": [5.0, 3.0]})
+    >>> settings_down(wide)[0].rows(named=True)[1]
+    {'__row': 1, 'nodes': 2.0, 'time [s]': 5.0, 'energy [kJ]': 3.0}
+    """
+    across = {c: m for c in frame.columns if (m := SETTING.fullmatch(c.strip()))}
+    rest = [c for c in frame.columns if c not in across and c != ROW]
+    if len(across) < 2 or len(rest) != 1 or frame[rest[0]].dtype != pl.String:
+        return frame, []
+    quantities = frame[rest[0]].to_list()
+    known = [q is not None and guess_name(q) in QUANTITIES for q in quantities]
+    knob = _knob({m["before"] or m["behind"] for m in across.values()}, rest[0])
+    if not any(known) or not knob or len({*quantities, knob}) <= len(quantities):
+        return frame, []
+    runs = frame.select(*across).transpose(column_names=[str(q) for q in quantities])
+    runs = runs.with_columns(_as_numbers(runs[c]) for c in runs.columns)
+    values = pl.Series(knob, [float(m["number"]) for m in across.values()])
+    made = runs.select(pl.int_range(pl.len()).cast(frame[ROW].dtype).alias(ROW), values, pl.all())
+    return made, [Note(f"headings are values of {knob}: read as {len(made)} runs")]
+
+
+def _knob(words: set[str], heading: str) -> str:
+    """What the numbers in headings are of: their word, or what stands above the quantities."""
+    stems = {w.lower().rstrip("s") for w in words}
+    if len(stems) != 1:
+        return ""
+    word, above = max(words, key=len), re.split(r"[\\/|]", heading)[-1].strip()
+    if word and not split_unit(f"time [{word}]")[2]:
+        return word
+    named = "" if NAME.fullmatch(above) else above
+    return f"{named or 'setting'} [{word}]" if word else named
 
 
 def _only(frame: pl.DataFrame, words: re.Pattern[str]) -> str:

@@ -1,6 +1,7 @@
 """Columns of RAPL's energies: ``Package, Core(s), GPU`` are parts of a processor, no counts.
 
-What the cores and an integrated GPU take is part of the package; memory comes on top of it.
+What the cores and an integrated GPU take is part of the package; memory comes on top of it.  A GPU
+that takes more than the package in some run is no part of it, and comes on top, too.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ def as_energies(frame: pl.DataFrame, own: Domains) -> tuple[pl.DataFrame, list[N
     """
     every = [c for columns in own.values() for c in columns]
     counted = [c for d in TOTAL for c in own.get(d, [])]
+    counted += [c for c in own.get("uncore", []) if _apart(frame, c, own["package"])]
     known = _as_joules(frame, own["package"], counted)
     unit = "_J" if known else ""
     named = {
@@ -71,6 +73,17 @@ def as_energies(frame: pl.DataFrame, own: Domains) -> tuple[pl.DataFrame, list[N
     total = pl.sum_horizontal(pl.col(c).cast(pl.Float64) for c in counted)
     said = f"{', '.join(every)}: taken as energies of RAPL; energy is {' + '.join(counted)}"
     return joules.with_columns(energy_J=total).rename(named), [Note(said)]
+
+
+def _apart(frame: pl.DataFrame, gpu: str, packages: list[str]) -> bool:
+    """Whether a GPU takes more than the packages somewhere, so that it is no part of them.
+
+    >>> runs = pl.DataFrame({"gpu_j": [9.0, 8.0], "package_j": [8.5, 9.0]})
+    >>> _apart(runs, "gpu_j", ["package_j"]), _apart(runs[:1], "package_j", ["gpu_j"])
+    (True, False)
+    """
+    total = pl.sum_horizontal(pl.col(c).cast(pl.Float64) for c in packages)
+    return bool((frame[gpu] > 1.01 * frame.select(total).to_series()).any())
 
 
 def _said(column: str) -> bool:

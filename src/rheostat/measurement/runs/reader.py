@@ -29,6 +29,7 @@ from rheostat.measurement.runs.derived import (
     cores_of_nodes,
     energy_between,
     known_amounts,
+    of_one_part,
     per_part,
     runtime_between,
     runtime_by_clock,
@@ -69,6 +70,7 @@ from rheostat.measurement.runs.published_tables import PRESETS, TRAINING
 from rheostat.measurement.runs.records import read_records
 from rheostat.measurement.runs.table_shapes import repeats_below, settings_across
 from rheostat.measurement.runs.tool_tables import with_units
+from rheostat.measurement.runs.tracker_names import without_groups
 
 QUANTITIES = ("runtime_s", "power_w", "energy_j")
 MEASURED = {*QUANTITIES, "span_s", "package_power_w", "dram_power_w"}
@@ -140,6 +142,9 @@ def read_runs(
         load_mapping(map) if isinstance(map, (str, Path)) else Mapped.of(map or {})
     )
     asked = {*keep, *(c for s in chosen.columns.values() for c in s.columns)}
+    plain = {c: n for c, n in without_groups(frame.columns).items() if c not in asked}
+    frame = frame.rename(plain)
+    frame = frame.rename({c: n for c, n in of_one_part(frame.columns).items() if c not in asked})
     frame, by_tool = with_units(frame, asked)
     notes += by_tool
     chosen, said = _with_preset(chosen, frame.columns)

@@ -285,7 +285,7 @@ def _job(run: JobRun, zone: ZoneInfo) -> dict[str, Any]:
     cores, cores_alloc = _cores(cells, asked, given)
     memory = slurm.amount(asked["mem"]) if "mem" in asked else None
     khz = slurm.amount(get("ReqCPUFreqMax", ""), base=1000)
-    clocks = clocks_of(cells, zone)
+    clocks = clocks_of(cells, zone, _limit(cells))
     return finish({
         ROW: run.row, "job_id": job_id(cells), "user": get("User") or None,
         "group": get("Group") or None, "account": get("Account") or None,

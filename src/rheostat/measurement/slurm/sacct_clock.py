@@ -31,6 +31,8 @@ from rheostat.measurement.slurm.sacct_lines import (
 
 CLOCK = {"submit_s": "Submit", "eligible_s": "Eligible", "start_s": "Start", "end_s": "End"}
 HOUR_S, CLOCK_ERROR_S = 3600.0, 60.0
+GRACE_S = 300.0
+"""How long after its limit a job may still end."""
 PUT_BACK = (
     "times run backwards by up to an hour, as where a clock was put back: start_s and end_s not "
     "known (--zone Europe/Berlin, or where it stands, tells them)"
@@ -84,13 +86,18 @@ def _strange(text: str) -> bool:
     return False
 
 
-def clocks_of(cells: Cells, zone: ZoneInfo) -> list[tuple[float | None, ...]]:
-    """The instants of a job; in the hour that a clock repeats, all that fit each other best."""
+def clocks_of(
+    cells: Cells, zone: ZoneInfo, limit_s: float | None = None
+) -> list[tuple[float | None, ...]]:
+    """The instants of a job; in the hour that a clock repeats, all that fit each other best.
+
+    They fit where time runs forwards, the run lasts as stated, and no longer than ``limit_s``.
+    """
     readings = [_readings(cells.get(theirs, ""), zone) for theirs in CLOCK.values()]
     every = list(product(*readings))
     if len(every) == 1:
         return every
-    misfits = [_misfit(times, elapsed_s(cells)) for times in every]
+    misfits = [_misfit(times, elapsed_s(cells), limit_s) for times in every]
     return [times for times, off in zip(every, misfits, strict=True) if off == min(misfits)]
 
 
@@ -102,13 +109,20 @@ def length_s(cells: Cells, clocks: Sequence[Sequence[float | None]]) -> float | 
     return spans.pop() if len(spans) == 1 else None
 
 
-def _misfit(times: Sequence[float | None], runtime: float | None) -> tuple[int, float]:
-    """How often time runs backwards, and by how much the run's length is not the one stated."""
+def _misfit(
+    times: Sequence[float | None], runtime: float | None, limit_s: float | None
+) -> tuple[int, float]:
+    """How often time runs backwards, and by how much the run's length is not the one stated.
+
+    Where none is stated, by how much it is over the limit.
+    """
     known = [t for t in times if t is not None]
     backwards = sum(b < a for a, b in pairwise(known))
     start, end = times[2:]
-    if start is None or end is None or runtime is None:
+    if start is None or end is None:
         return backwards, 0.0
+    if runtime is None:
+        return backwards, 0.0 if limit_s is None else max(0.0, end - start - limit_s - GRACE_S)
     return backwards, abs(end - start - runtime)
 
 

@@ -1,0 +1,83 @@
+"""Headings as trackers, pivots and meters of parts write them: the same three runs."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import rheostat as rh
+from rheostat.errors import DataError
+from rheostat.measurement.read import read
+
+NODES, SECONDS, WATTS = (1, 2, 4), (90.0, 50.0, 30.0), (300.0, 580.0, 1100.0)
+RUNS = list(zip(NODES, SECONDS, WATTS, strict=True))
+JOULES = [s * w for s, w in zip(SECONDS, WATTS, strict=True)]
+
+
+def lines(head: str, row: str) -> str:
+    rows = [row.format(n=n, s=s, w=w, each=w / n, kj=s * w / 1e3, j=s * w) for n, s, w in RUNS]
+    return "\n".join([head, *rows]) + "\n"
+
+
+FORMS = {
+    "per node, slash": lines("nodes,time_s,avg node power (W/node)", "{n},{s},{each}"),
+    "per node, unit behind": lines("nodes,time_s,Power per node [W]", "{n},{s},{each}"),
+    "mlflow": lines("run_id,metrics.runtime_s,metrics.energy_kj,params.nodes", "r{n},{s},{kj},{n}"),
+    "optuna": lines(
+        "number,value,state,params_nodes,user_attrs_runtime_s,user_attrs_energy_j",
+        "{n},1.5,COMPLETE,{n},{s},{j}",
+    ),
+    "pivot": "quantity,1 node,2 nodes,4 nodes\ntime [s],90,50,30\npower [kW],.3,.58,1.1\n",
+    "pivot under the knob": "nodes,1,2,4\ntime (s),90,50,30\nenergy (J),27000,29000,33000\n",
+    "hydra": "".join(
+        json.dumps({"cfg": {"nodes": n}, "result": {"wall_s": s, "energy_j": s * w}}) + "\n"
+        for n, s, w in RUNS
+    ),
+    "gpus beside rapl": lines(
+        "nodes,time_s,energy_pkg_j,energy_dram_j,energy_gpu_j", "{n},{s},1000,500,{j}"
+    ),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_same_runs_in_other_headings(tmp_path, form):
+    (file := tmp_path / "runs.csv").write_text(FORMS[form])
+    frame = read(file).frame
+    energy = (
+        frame["energy_j"] if "energy_j" in frame.columns else frame["power_w"] * frame["runtime_s"]
+    )
+    beside = 1500.0 if form == "gpus beside rapl" else 0.0
+    assert frame["nodes"].to_list() == [*NODES]
+    assert frame["runtime_s"].to_list() == pytest.approx([*SECONDS])
+    assert energy.to_list() == pytest.approx([j + beside for j in JOULES])
+
+
+def test_power_of_one_gpu_is_times_the_gpus(tmp_path):
+    text = lines("gpus,step_time_s,gpu_power_w_per_gpu", "{n},{s},{each}")
+    (file := tmp_path / "runs.csv").write_text(text)
+    assert read(file).frame["power_w"].to_list() == pytest.approx([*WATTS])
+
+
+def test_a_gpu_in_the_processor_is_part_of_the_package(tmp_path):
+    text = lines("nodes,time_s,energy_pkg_j,energy_dram_j,energy_gpu_j", "{n},{s},{j},500,1000")
+    (file := tmp_path / "runs.csv").write_text(text)
+    assert read(file).frame["energy_j"].to_list() == pytest.approx([j + 500 for j in JOULES])
+
+
+def test_what_speaks_of_power_is_not_named_as_energy(tmp_path):
+    text = lines("nodes,time_s,power reading a,power reading b", "{n},{s},{w},{w}")
+    (file := tmp_path / "runs.csv").write_text(text)
+    with pytest.raises(DataError, match="power_w=power reading a"):
+        rh.front(file, knobs="nodes=1,2,4")
+
+
+def test_a_run_in_the_doubled_hour_is_no_longer_than_its_limit(tmp_path):
+    text = (
+        "JobID|User|State|Submit|Start|End|NNodes|Timelimit\n"
+        "1|u|COMPLETED|2026-10-24T20:38:39|2026-10-25T00:45:06|2026-10-25T02:02:11|4|{}\n"
+    )
+    for limit, seconds in (("01:40:00", 4625.0), ("03:00:00", None)):
+        (file := tmp_path / "log.txt").write_text(text.format(limit))
+        jobs = read(file, options={"zone": "Europe/Berlin"})
+        assert jobs.frame["runtime_s"].to_list() == [seconds]
