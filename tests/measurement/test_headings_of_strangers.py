@@ -81,3 +81,32 @@ def test_a_run_in_the_doubled_hour_is_no_longer_than_its_limit(tmp_path):
         (file := tmp_path / "log.txt").write_text(text.format(limit))
         jobs = read(file, options={"zone": "Europe/Berlin"})
         assert jobs.frame["runtime_s"].to_list() == [seconds]
+
+
+def test_results_with_their_units_beside_them_have_them_in_the_heading(tmp_path):
+    head = "System,# of Accelerators,Result,Units,Power Result,Power Units"
+    rows = [f"x,{n},{100 / s},Tokens/s,{w},Watts" for n, s, w in RUNS]
+    (file := tmp_path / "mlperf.csv").write_text("\n".join([head, *rows]) + "\n")
+    jobs = read(file, options={"columns": {"runtime_s": "1/Result [Tokens/s]*100"}})
+    assert jobs.frame["gpus"].to_list() == [*NODES]
+    assert jobs.frame["power_w"].to_list() == [*WATTS]
+    assert jobs.frame["runtime_s"].to_list() == pytest.approx([*SECONDS])
+
+
+def test_repeats_of_power_stand_beside_those_of_time(tmp_path):
+    text = "nodes,t1,t2,p1,p2\n" + "".join(f"{n},{s},{s},{w},{w}\n" for n, s, w in RUNS)
+    (file := tmp_path / "runs.csv").write_text(text)
+    jobs = read(file)
+    assert jobs.frame["power_w"].to_list() == [w for w in WATTS for _ in range(2)]
+
+
+def test_a_reading_below_nothing_leaves_the_others(tmp_path):
+    (file := tmp_path / "runs.csv").write_text("nodes,time,energy\n1,90 s,27 kJ\n2,50 s,-1 J\n")
+    assert read(file).frame["energy_j"][0] == 27_000.0
+
+
+def test_a_knob_is_found_by_its_words_before_a_unit(tmp_path):
+    text = "power limit;time;power\nW;s;W\n" + "".join(f"{100 * n};{s};{w}\n" for n, s, w in RUNS)
+    (file := tmp_path / "runs.csv").write_text(text)
+    answer = rh.front(file, knobs="power_limit=100,200,400")
+    assert answer.front.alternatives.frame["power_limit"].to_list() == [100, 200, 400]

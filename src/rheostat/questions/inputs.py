@@ -366,9 +366,8 @@ def _perhaps(jobs: JobTable, measured: Sequence[str]) -> list[str]:
     if not names:
         return []
     rate = ours == "runtime_s" and RATE.search(names[0].lower())
-    watts = split_unit(names[0])[1] == "_w" or "power" in names[0].lower()
-    if ours == "energy_j" and watts and "energy" not in names[0].lower():
-        ours = "power_w"
+    watts = split_unit(names[0])[1] == "_w" or re.search("^(?!.*energy).*power", names[0].lower())
+    ours = "power_w" if ours == "energy_j" and watts else ours
     if grown := [n for n, c in zip(names, powered, strict=True) if _only_grows(jobs, c)]:
         return [
             f"{grown[0]} only grows from row to row, as the readings of a meter do: write what "

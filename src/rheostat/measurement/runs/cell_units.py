@@ -182,7 +182,14 @@ def _slurm_joules(cells: pl.Series) -> pl.Series | None:
 
 
 def _number(text: str, unit: str) -> float | None:
-    """In the base unit; None for what has no unit, or another."""
+    """In the base unit; None for what has no unit, or another.
+
+    >>> _number("-1.5 kJ", "J"), _number("3", "J")
+    (-1500.0, None)
+    """
+    if unit in ("W", "J") and text.strip().startswith("-"):  # a meter that failed
+        value = _number(text.strip()[1:], unit)
+        return None if value is None else -value
     plain = amount(text.upper()) if unit == "B" else None
     if plain is not None and (plain == 0 or not text.strip()[-1].isdigit()):
         return plain

@@ -43,7 +43,8 @@ NAMES: tuple[tuple[str, str], ...] = (
     ("cores_alloc", r"(num_)?(cores?|cpus?)_(alloc|allocated|used)|alloc_?cpus"),
     ("nodes", rf"(num_?|n_?|{_ASKED})?nodes?(_req|_num|_count)?|nnodes|(num_?|n_?|nexec_)?hosts?"
               r"|resource_list_(nodect|nodes)|number_of_((utili[sz]ed|used|allocated)_)?nodes"),
-    ("gpus", rf"(num_?|n_?|{_ASKED})?gpus?(_req|_num|_count)?|ngpus|resource_list_ngpus"),
+    ("gpus", rf"(num_?|n_?|{_ASKED})?gpus?(_req|_num|_count)?|ngpus|resource_list_ngpus"
+             r"|num(ber)?_of_(gpus|accelerators)|(num_?|n_?)?accelerators"),
     ("cores", rf"(num_?|n_?|{_ASKED})?(cores?|cpus?|slots?)(_req|_num)?"
               rf"|({_ASKED})?proc(essor)?s(_req)?|processes|ranks|resource_list_(ncpus|procs)"),
     ("memory_alloc_b", r"alloc_?mem(ory)?|mem(ory)?_alloc(ated)?"),

@@ -30,6 +30,7 @@ QUANTITIES = ("runtime_s", "energy_j", "power_w")
 
 def rows_of_runs(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
     """A table as people lay it out with a row per run, each with its name."""
+    frame = results_in_units(frame)
     frame, filled = names_filled(frame)
     frame, across = quantities_across(frame)
     frame, turned = settings_down(frame)
@@ -86,6 +87,27 @@ def quantities_across(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
     made = made.select(ROW, *others, *(_as_numbers(made[h]) for h in headings))
     said = f"a row for each {name} of a run: read as {len(made)} runs with {', '.join(headings)}"
     return made, [Note(said)]
+
+
+def results_in_units(frame: pl.DataFrame) -> pl.DataFrame:
+    """A table of results with one unit in a column beside, as of MLPerf, with it in the heading.
+
+    >>> runs = {"Result": [9.0, 8.0], "Units": ["Tokens/s"] * 2, "Power Result": [7.0, 6.0],
+    ...         "Power Units": ["Watts"] * 2}
+    >>> results_in_units(pl.DataFrame(runs)).columns
+    ['Result [Tokens/s]', 'Power [Watts]']
+    """
+    for column in frame.columns:
+        stem = re.sub(r"[ _]?results?$", "", column, flags=re.IGNORECASE)
+        unit = re.compile(rf"{re.escape(stem)}[ _]?units?", re.IGNORECASE)
+        beside = [c for c in frame.columns if unit.fullmatch(c)]
+        if stem == column or len(beside) != 1 or frame[beside[0]].dtype != pl.String:
+            continue
+        units = frame[beside[0]].drop_nulls().unique().to_list()
+        heading = f"{stem or column} [{units[0]}]" if len(units) == 1 else column
+        if len(units) == 1 and heading not in frame.columns:
+            frame = frame.rename({column: heading}).drop(beside)
+    return frame
 
 
 def settings_down(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:

@@ -210,15 +210,18 @@ def spelled(named: Mapping[str, Any], headings: Collection[str]) -> dict[str, An
 
 
 def headings_meant(names: Sequence[str], headings: Collection[str]) -> dict[str, str]:
-    """Headings that differ from a name in capitals, spaces and marks alone, with that name.
+    """Headings that differ from a name in capitals, spaces, marks or a unit alone, with that name.
 
     >>> headings_meant(["clock_mhz", "mode"], ["Clock [MHz]", "mode", "Mode"])
     {'Clock [MHz]': 'clock_mhz'}
+    >>> headings_meant(["power_limit"], ["Power limit [W]", "time [s]"])
+    {'Power limit [W]': 'power_limit'}
     """
     wanted = {_letters(n): n for n in names if n not in headings}
-    meant = [h for h in headings if _letters(h) in wanted]
-    single = {_letters(h): h for h in meant} if len(set(map(_letters, meant))) == len(meant) else {}
-    return {h: wanted[letters] for letters, h in single.items()}
+    plain = {h: re.sub(r"\s*[\[(][^\[(]*[\])]\s*$", "", h) for h in headings}
+    spelt = {h: {_letters(h), _letters(plain[h])} & set(wanted) for h in headings}
+    meant = {h: wanted[letters.pop()] for h, letters in spelt.items() if len(letters) == 1}
+    return {h: n for h, n in meant.items() if list(meant.values()).count(n) == 1}
 
 
 def _letters(name: str) -> str:

@@ -20,6 +20,8 @@ LOOKED_AT = 200
 NUMBERED = re.compile(r"(.*?[A-Za-z])[ _.-]?(\d{1,3})((?:[ _]?[(\[]?[A-Za-zµ]+[)\]]?)?)")
 RUN = re.compile(r"(run|rep(eat|etition)?|trial|try|iter(ation)?|sample|measurement|t)s?", re.I)
 """What repeats are numbered by."""
+LETTERS = {"p": "power", "e": "energy"}
+"""Beside the run times ``t1, t2, ...``."""
 SETTING = re.compile(r"\d[\d.]*[ _-]?[A-Za-z]*|[A-Za-z]{1,10}[ _=-]?\d+")
 """A heading of a pivot table: ``4 nodes``, ``128``, ``n=4``."""
 AGGREGATES = {"mean", "std", "var", "sem", "min", "max", "median", "count", "size", "sum"}
@@ -271,6 +273,8 @@ def _quantity(stem: Stem) -> str:
 def _named(stem: Stem) -> str:
     """A heading of the group, as one column would have it."""
     word, unit = stem
+    if letter := LETTERS.get(word.lower()):
+        return letter + unit
     return ("runtime" if RUN.fullmatch(word) else word) + unit
 
 

@@ -61,6 +61,8 @@ def _bench(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
     made = {"params": pl.col("model_n_params"), "output_tokens": pl.col("n_gen"),
             "tokens_per_s": pl.col("avg_ts"), "batch_cap": pl.lit(1), "itl_s": 1 / number("avg_ts"),
             }  # fmt: skip
+    if "n_depth" in kept.columns:  # tokens that the cache held before
+        made["prompt_tokens"] = pl.col("n_depth")
     if "gpu_info" in kept.columns:
         devices = pl.col("gpu_info").cast(pl.String)
         made |= {"gpu_model": devices.str.extract(r"^([^,]*)"),

@@ -8,8 +8,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+import polars as pl
+
+from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.report import Grid, Report
 from rheostat.decision.backtest import divided
+from rheostat.errors import DataError
 from rheostat.explanation.narrate import Narrative, explain
 from rheostat.prediction import compare as comparing
 from rheostat.prediction.baselines import baselines
@@ -18,7 +23,9 @@ from rheostat.questions import inputs, listener
 from rheostat.questions.answer import Answer
 from rheostat.questions.listener import question
 from rheostat.questions.parse import Names, parse_names
-from rheostat.recipes.nodecount import model, targets_in
+from rheostat.recipes.nodecount import REPEAT, model, targets_in
+
+LEAST_SETTINGS = 5
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -65,7 +72,7 @@ def compare(
     columns: Path | None = None,
     renamed: Sequence[str] = (),
 ) -> CompareAnswer:
-    """Compare forecasting methods on the newest jobs of a log.
+    """Compare forecasting methods on the newest jobs of a log, or on whole settings of runs.
 
     All learn from the same past and are judged on the same recent jobs, beside what is guessed
     without a model: mean and median of all runs, the user's last two, the user's most similar ones.
@@ -77,7 +84,8 @@ def compare(
     methods : sequence of str
         Of forest, boosting, xgboost, lightgbm, tabnet, attention, law.
     test_fraction : float
-        Share of the newest jobs that is not learned from and tested on.
+        Share of the newest jobs that is not learned from and tested on; of settings, drawn by the
+        seed, where a table of runs does not say when they were submitted.
     seed : int
         Of everything that draws.
     format, columns, renamed : str, path and sequence of str
@@ -101,7 +109,7 @@ def compare(
     True
     """
     table = inputs.opened(jobs, format, columns, columns=renamed)
-    past, recent, _ = divided(table, 1.0 - test_fraction)
+    past, recent = _parts(table, test_fraction, seed)
     targets = targets_in(table)
     trivial = baselines(targets, users="user" in table.columns)
     judged = {**trivial, **{m: model(m, table, seed=seed) for m in parse_names(methods)}}
@@ -110,3 +118,29 @@ def compare(
     for name, seconds in {r.method: r.fit_s for r in rows}.items():
         listener.line(f"{name}: learnt in {seconds:.1f} s")
     return CompareAnswer(rows=tuple(rows))
+
+
+def _parts(table: JobTable, share: float, seed: int) -> tuple[JobTable, JobTable]:
+    """What is learned from and what is judged on: newest jobs, or settings where nothing is dated.
+
+    All runs of a setting are on one side, so that no method is judged on repeats of what it saw.
+    """
+    if "submit_s" in table.columns:
+        past, recent, _ = divided(table, 1.0 - share)
+        return past, recent
+    asked = table.known_at(Moment.SUBMIT).frame
+    own = [c for c in asked.columns if c != "job_id" and not REPEAT.fullmatch(c.lower())]
+    if not own:
+        raise DataError("table", ["expected submit_s, or settings of runs to hold out"])
+    setting = asked.select(pl.struct(own).rank("dense")).to_series().to_numpy()
+    kinds = np.unique(setting)
+    count = max(1, round(share * len(kinds)))
+    if len(kinds) < LEAST_SETTINGS:
+        said = f"expected submit_s, or {LEAST_SETTINGS} settings of runs, got {len(kinds)}"
+        raise DataError("table", [said])
+    out = np.isin(setting, np.random.default_rng(seed).permutation(kinds)[:count])
+    listener.note(
+        f"nothing says when runs were submitted: judged on {count} whole settings of {len(kinds)} "
+        f"({', '.join(own)}), drawn by --seed {seed} and not learned from"
+    )
+    return table.rows(~out), table.rows(out)
