@@ -2,11 +2,14 @@
 
     python benchmarks/prior_runs.py                 # 2 seeds, 3 pools a source
     python benchmarks/prior_runs.py --seeds 1 --sources spechpc
+    python benchmarks/prior_runs.py --kinks --first 10 --seeds 2     # generated tables
 
 The search is run with the other applications' runs and without, on the same pools and seeds, and
 its share of the hypervolume that all settings together have is compared: runtime, power and energy
 at once on the pools of ``sources.py``, and runtime with energy on pools of two machines joined,
-where the machine is a knob of two names.  Intervals are of the mean difference over pools.
+where the machine is a knob of two names.  ``--kinks`` asks what other applications cost that all
+have a kink elsewhere (``nodecount_lib/kinks.py``); a seed there is twelve new pairs of tables.
+Intervals are of the mean difference over pools.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import moocore  # noqa: E402
 import numpy as np  # noqa: E402
 import polars as pl  # noqa: E402
+from nodecount_lib import kinks  # noqa: E402
 from nodecount_lib.catalogue import default_data  # noqa: E402
 from nodecount_lib.metric import REFERENCE  # noqa: E402
 from nodecount_lib.pools import Pool, prior_of  # noqa: E402
@@ -41,6 +45,7 @@ from rheostat.tradeoff.propose.law_guided import LawGuided  # noqa: E402
 QUANTITIES = ("runtime_s", "power_w", "energy_j")
 BUDGETS = (2, 4, 8)
 THREE, NAMED = QUANTITIES, ("runtime_s", "energy_j")
+POWER = ("runtime_s", "power_w")
 
 
 @dataclass(frozen=True)
@@ -61,22 +66,39 @@ def main() -> int:
     parser.add_argument("--pools", type=int, default=3, help="pools of each source")
     parser.add_argument("--most", type=int, default=32, help="settings of a pool at most")
     parser.add_argument("--sources", help="comma-separated names; default all")
+    parser.add_argument("--kinks", action="store_true", help="generated tables, of kinks alone")
+    parser.add_argument("--first", type=int, default=0, help="first seed of generated tables")
     args = parser.parse_args()
+    if args.kinks:
+        seeds = range(args.first, args.first + args.seeds)
+        for wanted in (NAMED, POWER):
+            made = [c for s in seeds for c in elsewhere(s, wanted)]
+            compare(f"a kink elsewhere: {', '.join(wanted)}", made, [0])
+        return 0
     by = load(default_data().parent, lambda said: print(said, file=sys.stderr))
     by = {s: p for s, p in by.items() if s in (args.sources or ",".join(by)).split(",")}
-    print("| question | evaluations | without | with | gained | pools |\n|---|---|---|---|---|---|")
-    cases = {"three objectives": list(three(by, args.pools, args.most))}
-    cases["two machines as a knob"] = list(named(by.get("spechpc", [])))
-    for question, asked in cases.items():
-        for budget in BUDGETS if asked else ():
-            shares = [
-                [[share(c, prior, budget, s) for s in range(args.seeds)] for c in asked]
-                for prior in (False, True)
-            ]
-            gained = bootstrap(np.array(shares[1]) - np.array(shares[0]))
-            means = " | ".join(f"{np.mean(v):.3f}" for v in shares)
-            print(f"| {question} | {budget} | {means} | {gained.text()} | {len(asked)} |")
+    compare("three objectives", list(three(by, args.pools, args.most)), range(args.seeds))
+    compare("two machines as a knob", list(named(by.get("spechpc", []))), range(args.seeds))
     return 0
+
+
+def compare(question: str, asked: Sequence[Case], seeds: Sequence[int]) -> None:
+    """A table of the shares with the others' runs and without."""
+    head = "| question | evaluations | without | with | gained | pools |"
+    print(f"{head}\n|---|---|---|---|---|---|" if asked else f"{question}: no pools")
+    for budget in BUDGETS if asked else ():
+        shares = [
+            [[share(c, prior, budget, s) for s in seeds] for c in asked] for prior in (False, True)
+        ]
+        gained = bootstrap(np.array(shares[1]) - np.array(shares[0]))
+        means = " | ".join(f"{np.mean(v):.3f}" for v in shares)
+        print(f"| {question} | {budget} | {means} | {gained.text()} | {len(asked)} |", flush=True)
+
+
+def elsewhere(seed: int, wanted: tuple[str, ...]) -> Iterator[Case]:
+    """Generated applications, and past ones whose kink is not theirs."""
+    for name, rows, others in kinks.pairs(seed):
+        yield Case(name, rows, others, (kinks.knob_of(name.split()[0]),), wanted)
 
 
 def three(by: dict[str, list[Pool]], count: int, most: int) -> Iterator[Case]:

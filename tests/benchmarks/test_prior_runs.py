@@ -34,3 +34,23 @@ def test_the_share_is_that_of_what_was_measured(budget):
     case = prior_runs.Case("x", own, none, ("nodes",), prior_runs.THREE)
     share = prior_runs.share(case, prior=False, budget=budget, seed=0)
     assert share == 1.0 if budget == 3 else 0 < share < 1
+
+
+def test_generated_applications_have_their_kink_elsewhere():
+    made = {c.name: c for c in prior_runs.elsewhere(3, prior_runs.NAMED)}
+    assert len(made) == 12
+    slowed = made["communication 4 14"]
+    runtime = {n: t for n, t in slowed.rows.select("nodes", "runtime_s").rows()}
+    assert runtime[8.0] < runtime[4.0] / 1.4  # the others are slower from 4 nodes on, this is not
+    past = (
+        slowed.others.filter(pl.col("nodes").is_in([4.0, 8.0]))
+        .group_by("app")
+        .agg(
+            ratio=pl.col("runtime_s").sort_by("nodes").last()
+            / pl.col("runtime_s").sort_by("nodes").first()
+        )
+    )
+    assert past.height == 6
+    assert (past["ratio"] > 0.75).all()
+    again = next(prior_runs.elsewhere(3, prior_runs.NAMED))
+    assert again.rows.equals(made[again.name].rows)
