@@ -56,11 +56,11 @@ def test_a_gpu_without_runs_takes_those_of_all() -> None:
 
 def test_intervals_of_ratios_hold_the_next_one() -> None:
     """Student's interval of the next of a normal sample, counted on draws of four and a fifth."""
-    rng, held, rounds = np.random.default_rng(0), 0, 400
+    rng, held, rounds, alternatives = np.random.default_rng(0), 0, 400, front().alternatives
     for _ in range(rounds):
         ratio = np.exp(rng.normal(-0.7, 0.3, 5))
         logs = measured_first_tokens(LAW, measured(["H100"] * 4, ratio[:4].tolist()))
-        draws, _ = ratio_draws(logs, front().alternatives, 200)
+        draws, _ = ratio_draws(logs, alternatives, 200)
         low, high = np.quantile(draws[:, 0], [0.05, 0.95])
         held += low <= ratio[4] <= high
     assert abs(held / rounds - 0.9) < 4 * np.sqrt(0.9 * 0.1 / rounds)
