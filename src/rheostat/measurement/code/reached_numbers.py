@@ -34,7 +34,7 @@ TOO_MANY = (
 
 
 @dataclass
-class _Function:
+class _CountedFunction:
     rows: Sequence[str]
     parameters: Sequence[str]
     defined: Mapping[str, str]
@@ -59,13 +59,13 @@ class _Function:
         return m is not None and self.slots.get(m[1], "") in self.numbers
 
 
-def _functions(code: str) -> dict[str, _Function]:
+def _functions(code: str) -> dict[str, _CountedFunction]:
     made = {}
     for name, given, body in FUNCTION.findall(code):
         rows = body.splitlines()
         defined = dict(r.strip().split(" = ", 1) for r in rows if " = " in r)
         parameters = re.findall(r"(%[-\w.$]+)(?=,|$)", given)
-        made[name] = _Function(rows, parameters, defined, set_once(rows))
+        made[name] = _CountedFunction(rows, parameters, defined, set_once(rows))
     return made
 
 
@@ -93,7 +93,7 @@ def cut_numbers(code: str, texts: Iterable[str]) -> dict[tuple[str, str], str]:
     return {(name, v): said for name, f in functions.items() for v, said in _cut(f, bounded)}
 
 
-def _hand_on(f: _Function, functions: Mapping[str, _Function]) -> None:
+def _hand_on(f: _CountedFunction, functions: Mapping[str, _CountedFunction]) -> None:
     """Parameters that a call gives a thread's number."""
     for row in f.rows if f.numbers else ():
         m = CALL.search(row)
@@ -106,7 +106,7 @@ def _hand_on(f: _Function, functions: Mapping[str, _Function]) -> None:
                 called.numbers.add(called.parameters[at])
 
 
-def _cut(f: _Function, bounded: bool) -> Iterator[tuple[str, str]]:
+def _cut(f: _CountedFunction, bounded: bool) -> Iterator[tuple[str, str]]:
     for value, said in f.defined.items() if f.numbers else ():
         m = CUT.match(said)
         if m and (m["value"] or m["wide"] or m["by"]) in f.numbers:
