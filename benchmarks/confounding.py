@@ -23,9 +23,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from confounding_lib.confounded_site import MISLEADING, PROXIES
+from confounding_lib.confounded_site import LAWS, MISLEADING, PROXIES
 from confounding_lib.site import LIMIT, MENU, Case, Dials, scored
-from confounding_lib.stranger_laws import LAWS
 from confounding_lib.targets import table, targets
 
 from rheostat.decision.decide import CONFIDENCE, Advice, decide

@@ -31,9 +31,12 @@ from rheostat.errors import DataError
 from rheostat.measurement.synthetic.habits import LIMITS_S, repeated
 from rheostat.measurement.synthetic.site_law import Apps, Array
 
-from .stranger_laws import LAWS, StrangerApps
+from .later_laws import LATER, LaterApps
+from .stranger_laws import LAWS as STRANGER
+from .stranger_laws import StrangerApps
 
 Ints = NDArray[np.int64]
+LAWS = (*STRANGER, *LATER)
 
 PROXIES = ("none", "limit", "rough-memory", "memory", "exact-memory", "script")
 """What the log records of the problem size: nothing; a time limit, which is a guess of the runtime
@@ -92,7 +95,13 @@ class Month:
         rng = np.random.default_rng([self.site.seed, 4, self.seed])
         true = self.truth(jobs)
         noise = self.site.noise(self.app, self.user)
-        runtime = true["runtime_s"][0] * np.exp(noise * rng.standard_normal(len(jobs)))
+        apps = self.site.apps
+        draws = (
+            apps.noise_draws(rng, len(jobs))
+            if isinstance(apps, LaterApps)
+            else rng.standard_normal(len(jobs))
+        )
+        runtime = true["runtime_s"][0] * np.exp(noise * draws)
         power = true["power_w"][0] * np.exp(0.02 * rng.standard_normal(len(jobs)))
         runtime = np.maximum(1.0, np.rint(runtime))
         ran = {
@@ -152,12 +161,13 @@ class ConfoundedSite:
             raise DataError("ConfoundedSite", bad)
 
     @cached_property
-    def apps(self) -> Apps | StrangerApps:
+    def apps(self) -> Apps | StrangerApps | LaterApps:
         """The hidden applications."""
         rng = np.random.default_rng([self.seed, 1])
         if self.law == "usl":
             return Apps.draw(self.n_apps, rng)
-        return StrangerApps.draw(self.law, self.n_apps, rng)
+        kind = LaterApps if self.law in LATER else StrangerApps
+        return kind.draw(self.law, self.n_apps, rng)
 
     def noise(self, app: Ints, user: Ints) -> Array:
         """Standard deviation of log runtime of each row."""

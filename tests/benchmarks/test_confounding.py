@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 
+import numpy as np
 import polars as pl
 import pytest
 
 from benchmarks import confounding
+from benchmarks.confounding_lib.confounded_site import LAWS, ConfoundedSite
+from benchmarks.confounding_lib.later_laws import LATER
 from benchmarks.confounding_lib.targets import table, targets
 
 
@@ -63,3 +66,21 @@ def test_few_jobs_are_moved_to_more_nodes_where_none_takes_less_energy_there(see
     energy = case.cost(frame["nodes"].to_numpy())[1]
     assert (energy[more] > case.asked[1][more]).all()
     assert more.mean() < 0.03
+
+
+@pytest.mark.parametrize("law", LATER)
+def test_later_laws_are_known_at_every_setting_and_the_log_scatters_about_them(law) -> None:
+    assert law in LAWS
+    site = ConfoundedSite(2, 0.5, 0.5, "none", 12, law=law)
+    month = site.month(2000)
+    one, most = (
+        month.truth(month.requests.with_columns((), nodes=np.full(2000, n))) for n in (1, 256)
+    )
+    assert np.isfinite(one["runtime_s"]).all()
+    assert (most["runtime_s"] < one["runtime_s"]).mean() > 0.9
+    assert (most["power_w"] > one["power_w"]).all()
+    true = month.truth(month.requests)["runtime_s"][0]
+    off = np.log(month.run().numpy("runtime_s") / true) / site.noise(month.app, month.user)
+    assert abs(off.mean()) < 0.15
+    assert 0.8 < off.std() < 1.25
+    assert (np.abs(off).max() > 5) == (law == "tail")  # heavy tails

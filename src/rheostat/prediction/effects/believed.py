@@ -16,7 +16,7 @@ from rheostat.core.outcome import Array
 from rheostat.prediction.effects import doubts
 from rheostat.prediction.effects.doubts import FEWEST_TURNED, Ints, Slope
 from rheostat.prediction.effects.effect_coding import Rows
-from rheostat.prediction.effects.eras import by_era, date_of_change
+from rheostat.prediction.effects.eras import by_era, date_of_change, date_of_step
 from rheostat.prediction.effects.levels import centred
 
 FEWEST_AGAIN = 8
@@ -35,7 +35,8 @@ class Believed:
     ``rows`` has problems of their own where the record of problems is not believed.
     ``by_problem`` and ``by_size`` bound the error of an exponent that each record leaves open (NaN:
     no such record), ``placebo`` (A,) is the exponent of the run before where it is not nothing.
-    ``words`` say what was not believed.
+    ``words`` say what was not believed; what a problem takes is told by the rows
+    from ``since`` on.
     """
 
     rows: Rows
@@ -43,6 +44,7 @@ class Believed:
     by_size: float
     placebo: Array
     words: tuple[str, ...]
+    since: int = 0
 
 
 def moved_by_chance(rows: Rows, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -65,27 +67,43 @@ def examine(
 ) -> Believed:
     """Test the records of ``rows`` (n,) by the log outcome ``y`` (n,); ``said`` is known before."""
     words: list[str] = []
-    by_problem = float("nan")
+    by_problem, since = float("nan"), 0
     if record is not None:
-        rows, words = _eras(rows, y, record)
+        rows, since, words = _eras(rows, y, record)
         rows, by_problem, doubted = _problems(rows, y, record)
         words += doubted
     by_size = _size_error(rows, y) if sizes else float("nan")
-    return Believed(rows, by_problem, by_size, _placebo(rows, y, apps), (*said, *words))
+    return Believed(rows, by_problem, by_size, _placebo(rows, y, apps), (*said, *words), since)
 
 
-def _eras(rows: Rows, y: Array, record: str) -> tuple[Rows, list[str]]:
-    """Rows whose problems are others since a date at which most went over to other settings."""
-    turned = rows.turned.sum() >= FEWEST_TURNED
-    since = None if turned else date_of_change(rows.log_asked[:, 0], y, rows.problem)
-    if since is None:
-        return rows, []
+def _eras(rows: Rows, y: Array, record: str) -> tuple[Rows, int, list[str]]:
+    """Rows whose problems are others since a date, its row (0: none), and what is said of it.
+
+    A date at which most went over to other settings, or since which equal runs take otherwise.
+    """
+    if rows.turned.sum() >= FEWEST_TURNED:
+        return rows, 0, []
+    asked, problem = rows.log_asked[:, 0], rows.problem
     said = (
-        f"most runs of one {record} had other settings before run {since:,} of {len(y):,}, in "
-        "order of time, than since, and a new version of the code then would look the same: runs "
-        "before and since are not compared"
+        "most runs of one {0} had other settings before run {1:,} of {2:,}, in order of time, than "
+        "since, and a new version of the code then would look the same: runs before and since are "
+        "not compared"
     )
-    return replace(rows, problem=by_era(rows.problem, since)), [said]
+    since = date_of_change(asked, y, problem)
+    if since is None:
+        said = (
+            "runs of one {0} at equal settings took otherwise before run {1:,} of {2:,}, in order "
+            "of time, than since, as on another machine or with another version of the code: runs "
+            "before and since are not compared"
+        )
+        since = date_of_step(asked, y, problem)
+    if since is None:
+        return rows, 0, []
+    return (
+        replace(rows, problem=by_era(problem, since)),
+        since,
+        [said.format(record, since, len(y))],
+    )
 
 
 def _problems(rows: Rows, y: Array, record: str) -> tuple[Rows, float, list[str]]:

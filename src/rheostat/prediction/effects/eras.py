@@ -15,7 +15,7 @@ import numpy as np
 
 from rheostat.core.outcome import Array
 from rheostat.prediction.effects.doubts import Ints
-from rheostat.prediction.effects.places import alike, pairs, variance
+from rheostat.prediction.effects.places import alike, less_means, pairs, variance
 
 LEFT = 0.5
 """Of the variance of settings among runs of one problem, when a date leaves less it tells most."""
@@ -46,17 +46,44 @@ def date_of_change(setting: Array, y: Array, problem: Ints) -> int | None:
     """
     runs = len(setting)
     again = runs - len(np.unique(pairs(problem, np.unique(setting, return_inverse=True)[1])))
-    whole = variance(setting, problem)
-    if again < runs / 2 or not whole > 0:
+    since = None if again < runs / 2 else _date(setting, problem)
+    if since is None or alike(setting, y, problem, (np.arange(runs) >= since).astype(int)):
+        return None
+    return since
+
+
+def date_of_step(setting: Array, y: Array, problem: Ints) -> int | None:
+    """The row since which runs of one problem at one setting take otherwise; None without one.
+
+    By more than `MOST_NOISE`, so much that little of what they differ by is left, and less than a
+    drift over all runs leaves, as of problems that grow.
+
+    >>> problem = np.tile(np.arange(6), 20)
+    >>> faster = np.where(np.arange(120) >= 60, -0.5, 0.0)
+    >>> date_of_step(np.zeros(120), problem + faster, problem)
+    60
+    >>> drift = problem + np.linspace(0.0, 1.0, 120)
+    >>> [date_of_step(np.zeros(120), y, problem) for y in (problem + 0.0, drift)]
+    [None, None]
+    """
+    rows, same = np.arange(len(y)), pairs(problem, np.unique(setting, return_inverse=True)[1])
+    since = _date(y, same)
+    if since is None or alike(setting, y, problem, (rows >= since).astype(int)):
+        return None
+    time, rest = less_means(rows / len(y), same), less_means(y, same)
+    drifted = rest - time * float(time @ rest) / max(float(time @ time), 1e-12)
+    return since if variance(y, 2 * same + (rows >= since)) < variance(drifted, same) else None
+
+
+def _date(values: Array, group: Ints) -> int | None:
+    """The row that parts ``values`` (n,) of each group so that little of their variance is left."""
+    runs, whole = len(values), variance(values, group)
+    if not whole > 0:
         return None
     rows = np.arange(runs)
     tried = np.unique(np.linspace(0, runs, DATES + 2)[1:-1].astype(int))
-    left = [variance(setting, 2 * problem + (rows >= at)) for at in tried]
-    since = int(tried[int(np.argmin(left))])
-    era = (rows >= since).astype(int)
-    if min(left) > LEFT * whole or alike(setting, y, problem, era):
-        return None
-    return since
+    left = [variance(values, 2 * group + (rows >= at)) for at in tried]
+    return int(tried[int(np.argmin(left))]) if min(left) <= LEFT * whole else None
 
 
 def by_era(problem: Ints, since: int) -> Ints:

@@ -95,20 +95,21 @@ def alike(setting: Array, y: Array, group: Ints, place: Ints) -> bool:
     if here.sum() - len(np.unique(same[here])) < FEWEST_SHARED:
         return False
     whose = np.eye(int(place.max()) + 1)[place[here]]
-    flat = np.column_stack([_less_means(c, same[here]) for c in whose.T])
-    effect = np.linalg.lstsq(flat, _less_means(y[here], same[here]), rcond=None)[0]
+    flat = np.column_stack([less_means(c, same[here]) for c in whose.T])
+    effect = np.linalg.lstsq(flat, less_means(y[here], same[here]), rcond=None)[0]
     seen = np.unique(place)
     return bool(len(np.unique(place[here])) == len(seen) and np.ptp(effect) < MOST_NOISE)
 
 
 def variance(values: Array, group: Ints) -> float:
     """Of values within groups (n,), as if there were many runs of each."""
-    left = _less_means(values, group)
+    left = less_means(values, group)
     free = len(values) - int(np.count_nonzero(np.bincount(group)))
     return float(left @ left) / max(free, 1)
 
 
-def _less_means(values: Array, group: Ints) -> Array:
+def less_means(values: Array, group: Ints) -> Array:
+    """Values (n,) less the mean of their group."""
     count = np.maximum(np.bincount(group), 1)
     return np.asarray(values - (np.bincount(group, values) / count)[group])
 

@@ -148,10 +148,8 @@ class WithinApplication:
         if drawn or "submit_s" not in frame.columns or rows.log_run.shape[1] == 0:
             return rows, None
         names = (*self.coding_.sizes, *self.coding_.guesses)
-        gone, (apart, words) = (
-            moved_by_chance(rows, names),
-            kept_apart(frame, rows, y, self.coding_),
-        )
+        gone = moved_by_chance(rows, names)
+        apart, words = kept_apart(frame, rows, y, self.coding_)
         if gone or apart:
             settings["by"] = (*self.coding_.by, *apart)
             self.coding_ = fit_coding(frame, self.knobs, self.targets, **settings, without=gone)
@@ -163,8 +161,9 @@ class WithinApplication:
             rows = self.coding_.rows(frame)
         coding = self.coding_
         examined = examine(rows, y, len(coding.apps), coding.problem, coding.sizes, words)
-        self.coding_ = replace(coding, problems=coding.named(frame, examined.rows.problem))
-        seen = self.coding_.rows(frame).seen
+        late = np.arange(len(y)) >= examined.since
+        self.coding_ = replace(coding, problems=coding.named(frame, late * examined.rows.problem))
+        seen = np.where(late, self.coding_.rows(frame).seen, -1)
         return replace(examined.rows, seen=seen), examined
 
     def _ask_chance(self, frame: pl.DataFrame, rows: Rows, y: Array) -> None:
