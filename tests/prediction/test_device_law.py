@@ -27,6 +27,7 @@ SHEET = replace(accelerator("A100"), power_w=math.inf)
 AMD = replace(accelerator("MI210"), power_w=math.inf)
 PRIOR = dict(zip(NAMES, MEAN, strict=True))
 START_S = math.exp(PRIOR["start_s"])
+SHARE = {2: "product_few_bits", 3: "convolution_few_bits"}
 MEMORY = NAMES.index("memory")
 # of the log of a step that only moves: what all devices share, what is of one, what is of one run
 SHARED, OWN, RUN = SPREAD[MEMORY] ** 2, DEPARTURE[1] ** 2, NOISE**2
@@ -154,7 +155,33 @@ def test_convolutions_are_less_sure_by_their_share_of_the_arithmetic(share, oper
     sure = replace(DeviceLaw.prior(), covariance=np.zeros((len(NAMES),) * 2))
     _, spread = sure.predict(work(*operations), SHEET)
     slopes = spread**2 - NOISE**2 - (CONVOLUTION_NOISE * share) ** 2
-    assert slopes == pytest.approx(DEPARTURE[0] ** 2, rel=1e-4)
+    bare = [f * n / math.exp(PRIOR[SHARE[kind]]) if kind > 0 else 0.0
+            for kind, f, _, n in operations]  # fmt: skip
+    convolved = sum(s for s, o in zip(bare, operations, strict=True) if o[0] == 3)
+    own = DEPARTURE[0] ** 2 + (DEPARTURE[3] * convolved / sum(bare)) ** 2
+    assert slopes == pytest.approx(own, rel=1e-3)
+
+
+def test_runs_of_convolutions_move_those_of_their_device_and_products_less():
+    prior, convolved, multiplied = DeviceLaw.prior(), work((1, 1e15, 1.0, 1.0)), work(
+        (0, 1e15, 1.0, 1.0))  # fmt: skip
+    before = [prior.predict(w, SHEET)[0] for w in (convolved, multiplied)]
+    after = prior.given([convolved], [SHEET], ["mine"], np.array([before[0] + 0.4]))
+    mine, theirs = ([after.predict(w, SHEET, d)[0] - b for w, b in zip(
+        (convolved, multiplied), before, strict=True)] for d in ("mine", "another"))  # fmt: skip
+    assert mine[0] > theirs[0] > 0
+    assert mine[0] - theirs[0] > 3 * (mine[1] - theirs[1]) > 0
+
+
+@pytest.mark.parametrize(("year", "share"), [(2014, "product"), (2015, "convolution")])
+def test_convolutions_outrun_products_only_where_fewer_products_are_taken(year, share):
+    law = DeviceLaw.prior()
+    law.parameters[NAMES.index("convolution")] = math.log(1.5)
+    sheet = replace(accelerator("K80"), power_w=math.inf, year=year)
+    expected = {"product": 0.75, "convolution": 1.5}[share] * sheet.flop32_per_s
+    start_s = START_S * math.exp(PRIOR["start_per_year"] * (year - 2020))
+    said = seconds(law, (1, 1e15, 1.0, 1.0), sheet=sheet)
+    assert said == pytest.approx(1e15 / expected + start_s)
 
 
 def test_a_law_is_kept_and_read_back():

@@ -7,14 +7,14 @@ Every operation takes the longer of its arithmetic and its traffic, and a start:
 
 with F and B the sheet's rates.  Arithmetic goes at a share u of its kind (products, convolutions,
 either in few bits), or as fast as the board's watts P allow: w watts for each FLOP/s, which fell by
-s a year, as did a start.  A device departs from the others in arithmetic, in traffic and in starts;
-one with the chip of another departs much as that one.  All is learned in logarithms with Gaussian
-priors from runs on other devices; the posterior is that of Gauss and Newton, so that a few runs on
-a device narrow its departures and nothing else has to be said.
+s a year, as did a start.  A device departs from the others in arithmetic, in traffic, in starts and
+in convolutions; one with the chip of another departs much as that one.  All is learned in
+logarithms with Gaussian priors from runs on other devices; the posterior is that of Gauss and
+Newton, so that a few runs on a device narrow its departures and nothing else has to be said.
 
 Notation
 --------
-n  rows      p  parameters, `NAMES` and then three departures of each of D devices
+n  rows      p  parameters, `NAMES` and then four departures of each of D devices
 """
 
 from __future__ import annotations
@@ -43,8 +43,9 @@ SPREAD = np.array([0.3, 0.5, 0.35, 0.5, 0.2, 0.7, 0.4, 0.4, 0.05, 0.4, 0.1])
 """Prior: shares of the sheet's rates, seconds to start an operation, watts for a TFLOP/s in 32 bits
 in 2020 and their ratio in few bits, their fall in a year; what AMD's matrix units do otherwise; the
 fall of a start in a year, as the hosts around a device are of its time."""
-DEPARTURE = np.array([0.15, 0.15, 0.4])
-"""Log spread of one device from the others: of arithmetic, traffic and starts."""
+DEPARTURE = np.array([0.15, 0.15, 0.4, 0.3])
+"""Log spread of one device from the others: of arithmetic, traffic and starts, and of convolutions
+beside other arithmetic, as libraries have other ways to compute them on each."""
 SAME_CHIP = 0.7
 """Correlation of the departures of two devices with the same chip."""
 NOISE, CONVOLUTION_NOISE = 0.1, 0.3
@@ -59,6 +60,9 @@ TF32_W = 2.0
 """Watts of a TFLOP/s in TF32 beside 16 bits."""
 IDLE = ("parameter_constant", "control")
 YEAR, SHARP = 2020, 4.0
+FEWER_PRODUCTS = 2015
+"""Since when libraries compute convolutions with fewer products than they have (Winograd): on older
+chips their share is no larger than that of products."""
 STEP = 1e-4
 
 
@@ -113,7 +117,7 @@ class DeviceLaw:
     covariance : array, (p, p)
         Of the posterior.
     devices : tuple of str
-        Those with departures, three each, behind `NAMES`.
+        Those with departures, one of each of `DEPARTURE`, behind `NAMES`.
     noise : float
         Log spread of one run.
     """
@@ -198,15 +202,15 @@ class DeviceLaw:
         if device in self.devices:
             return self, _places(self.devices.index(device))[len(NAMES) :]
         n = len(self.parameters)
-        carry = np.zeros((3, n))
+        carry = np.zeros((len(DEPARTURE), n))
         if (kin := self._same_chip(device)) is not None:
-            carry[:, _places(kin)[len(NAMES) :]] = SAME_CHIP * np.eye(3)
+            carry[:, _places(kin)[len(NAMES) :]] = SAME_CHIP * np.eye(len(DEPARTURE))
         own = np.diag(DEPARTURE**2) * (1.0 - SAME_CHIP**2 * (kin is not None))
         cross = carry @ self.covariance
         wide = np.block([[self.covariance, cross.T], [cross, cross @ carry.T + own]])
         more = DeviceLaw(np.concatenate([self.parameters, carry @ self.parameters]), wide,
                          (*self.devices, device), self.noise)  # fmt: skip
-        return more, np.arange(n, n + 3)
+        return more, np.arange(n, n + len(DEPARTURE))
 
     def _same_chip(self, device: str) -> int | None:
         """The last device with the chip of this one, if there is one."""
@@ -221,7 +225,8 @@ class DeviceLaw:
         parameters of all is left out, which makes intervals a little wider.
         """
         n = len(NAMES)
-        own = [(d, slice(n + 3 * i, n + 3 * i + 3)) for i, d in enumerate(self.devices)]
+        k = len(DEPARTURE)
+        own = [(d, slice(n + k * i, n + k * i + k)) for i, d in enumerate(self.devices)]
         return {
             "names": list(NAMES), "noise": round(self.noise, 4),
             "parameters": np.round(self.parameters[:n], 4).tolist(),
@@ -249,8 +254,8 @@ def _noise(noise: float, work: Work) -> float:
 
 
 def _places(device: int) -> NDArray[np.int64]:
-    first = len(NAMES) + 3 * device
-    return np.concatenate([np.arange(len(NAMES)), np.arange(first, first + 3)])
+    first = len(NAMES) + len(DEPARTURE) * device
+    return np.concatenate([np.arange(len(NAMES)), np.arange(first, first + len(DEPARTURE))])
 
 
 def _own(p: Array, device: int) -> Array:
@@ -260,17 +265,20 @@ def _own(p: Array, device: int) -> Array:
 def _operation_times(at: Array, work: Work, sheet: Accelerator) -> tuple[Array, Array, Array]:
     """Seconds of arithmetic and traffic of each operation (o,), and of a start."""
     shares, (memory, start, watts, few_w, per_year, amd, start_year) = at[:4], at[4 : len(NAMES)]
-    arithmetic, traffic, starts = at[len(NAMES) :]
+    arithmetic, traffic, starts, convolutions = at[len(NAMES) :]
     ours = sheet.matrix32_per_s > sheet.flop32_per_s
     rounds = np.isfinite(sheet.tf32_per_s)
     middle = sheet.tf32_per_s if rounds else sheet.matrix32_per_s
     peak = np.repeat([sheet.matrix32_per_s, sheet.flop_per_s, middle], 2)
     few = np.repeat([0.0, few_w, (few_w + np.log(TF32_W)) * rounds], 2)
+    if sheet.year < FEWER_PRODUCTS:
+        shares = np.minimum(shares, np.repeat(shares[::2], 2))
     shares = np.concatenate([shares, shares[2:] if rounds else shares[:2]])
     each = watts + per_year * (sheet.year - YEAR) + few
     reach = peak * np.exp(shares + amd * ours)
     most = sheet.power_w / np.exp(each) * 1e12
     rate = reach / (1.0 + (reach / most) ** SHARP) ** (1.0 / SHARP) * np.exp(-arithmetic)
+    rate[1::2] *= np.exp(-convolutions)
     compute: Array = np.where(work.kind >= 0, work.flops / rate[work.kind], 0.0)
     moved = work.bytes / (sheet.memory_b_per_s * np.exp(memory - traffic))
     return compute, moved, np.exp(start + start_year * (sheet.year - YEAR) + starts)
