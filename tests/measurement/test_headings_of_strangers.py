@@ -110,3 +110,21 @@ def test_a_knob_is_found_by_its_words_before_a_unit(tmp_path):
     (file := tmp_path / "runs.csv").write_text(text)
     answer = rh.front(file, knobs="power_limit=100,200,400")
     assert answer.front.alternatives.frame["power_limit"].to_list() == [100, 200, 400]
+
+
+@pytest.mark.parametrize("heading", ["gpu_hours", "GPU-hours", "Total GPU hours"])
+def test_hours_of_parts_are_no_run_time(tmp_path, heading):
+    rows = "".join(f"{n},{n * s / 3600},{s * w}\n" for n, s, w in RUNS)
+    (file := tmp_path / "runs.csv").write_text(f"gpus,{heading},energy_j\n{rows}")
+    assert read(file).frame["runtime_s"].to_list() == pytest.approx([*SECONDS])
+    file.write_text(f"devices,{heading},energy_j\n{rows}")
+    assert "runtime_s" not in read(file).columns
+
+
+def test_energies_of_parts_that_grow_with_a_setting_are_to_be_summed(tmp_path):
+    text = "nodes,time_s,cpu_energy_j,gpu_energy_j\n" + "".join(
+        f"{n},{s},{40_000 + n},{60_000 + n}\n" for n, s, _ in RUNS
+    )
+    (file := tmp_path / "runs.csv").write_text(text)
+    with pytest.raises(DataError, match=r"energy_j=cpu_energy_j\+gpu_energy_j: their sum"):
+        rh.front(file, knobs="nodes=1,2,4")

@@ -368,7 +368,7 @@ def _perhaps(jobs: JobTable, measured: Sequence[str]) -> list[str]:
     rate = ours == "runtime_s" and RATE.search(names[0].lower())
     watts = split_unit(names[0])[1] == "_w" or re.search("^(?!.*energy).*power", names[0].lower())
     ours = "power_w" if ours == "energy_j" and watts else ours
-    if grown := [n for n, c in zip(names, powered, strict=True) if _only_grows(jobs, c)]:
+    if len(names) == 1 and (grown := [n for n in names if _only_grows(jobs, powered[0])]):
         return [
             f"{grown[0]} only grows from row to row, as the readings of a meter do: write what "
             "each run took, its reading after it less the one before it, as energy_j"

@@ -9,7 +9,7 @@ import polars as pl
 
 from rheostat.core.jobs import Note
 from rheostat.measurement.checks import ROW, note_rows
-from rheostat.measurement.runs.guess import guess_name
+from rheostat.measurement.runs.guess import TIMES_PARTS, guess_name
 
 PER_NODE = re.compile(r"ppn|(cores?|cpus?|proc(essor)?s|ranks|tasks)_?per_?(node|host)")
 """How many processors of each node a job asked for."""
@@ -22,6 +22,8 @@ OF_ONE = re.compile(
     rf"([ _]*[(\[]?(?P<behind>{_UNIT})[)\]]?)?"
 )
 """``power per node (kW)``, ``Power (W/node)``, ``gpu_power_w_per_gpu``."""
+OF_A_STEP = re.compile(r"(ns|us|ms|s|sec|min|h) ?/ ?(epoch|step|iter(?:ation)?|run)")
+"""``s/epoch``."""
 BOUND = re.compile(r"min|max|peak|limit|cap|idle|std|tdp|rated", re.IGNORECASE)
 READINGS = {"begin": "end", "start": "end", "before": "after", "initial": "final"}
 """Words of a meter's readings: energies that are none of a run."""
@@ -44,6 +46,30 @@ def runtime_between(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
     length = (pl.col("end_s") - pl.col("start_s")).cast(pl.Float64)
     forward = pl.when(length >= 0).then(length)
     return table.with_columns(runtime_s=forward), [Note("runtime_s is end_s less start_s")]
+
+
+def runtime_of_parts(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
+    """``runtime_s`` where a table has hours of nodes, GPUs or cores and how many, and no times.
+
+    >>> runs = pl.DataFrame({"gpus": [1, 4], "GPU-hours": [0.5, 1.0]})
+    >>> with_runtime, notes = runtime_of_parts(runs)
+    >>> with_runtime["runtime_s"].to_list(), notes[0].message
+    ([1800.0, 900.0], 'runtime_s is GPU-hours over gpus')
+    """
+    named = {guess_name(c): c for c in frame.columns}
+    if named.keys() & {"runtime_s", "span_s", "start_s", "end_s", "submit_s"}:
+        return frame, []
+    for column in (c for c in frame.columns if frame[c].dtype.is_numeric()):
+        match = TIMES_PARTS.fullmatch(column)
+        kind = {"gpu": "gpus", "node": "nodes"}.get(match[1].lower(), "cores") if match else ""
+        count = named.get(f"{kind}_alloc") or named.get(kind)
+        if match and count and frame[count].dtype.is_numeric():
+            seconds = pl.col(column) * (3600.0 if match[2][0] in "hH" else 1.0)
+            runtime = pl.when(pl.col(count) > 0).then(seconds / pl.col(count))
+            return frame.with_columns(runtime_s=runtime), [
+                Note(f"runtime_s is {column} over {count}")
+            ]
+    return frame, []
 
 
 def energy_between(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
@@ -111,12 +137,12 @@ def runtime_by_clock(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
 
 
 def of_one_part(columns: Sequence[str]) -> dict[str, str]:
-    """Headings of power and energy of a node or a GPU, each as this module knows it.
+    """Headings of power and energy of a node or a GPU, and of the time of a step, as known here.
 
     >>> of_one_part(["nodes", "avg power (W/node)", "energy per GPU [kJ]", "max_power_per_node_w"])
     {'avg power (W/node)': 'power_per_node_W', 'energy per GPU [kJ]': 'energy_per_gpu_kJ'}
     """
-    made: dict[str, str] = {}
+    made = {c: f"time_per_{m[2]}_{m[1]}" for c in columns if (m := OF_A_STEP.fullmatch(c))}
     for column in columns:
         match = OF_ONE.fullmatch(column)
         if match is None or BOUND.search(column):

@@ -29,7 +29,7 @@ NAMES: tuple[tuple[str, str], ...] = (
                   r"|elapsed_wall_clock_time|walltime_sec|(resources_used_)?walltime(_used)?|used_(wall_?)?time)"
                   rf"{_MEAN}"),
     ("runtime_s", r"(exec(ution)?_?|total_?|solve_?|real_?|train(ing)?_?)?time" rf"{_MEAN}|makespan"
-                  r"|time_(per_epoch|to_solution)|sec(ond)?s"),
+                  r"|time_(per_(epoch|step|iter(ation)?|run)|to_solution)|sec(ond)?s"),
     ("cap_w", r"(\w+_)?(power_?)?p?cap|(\w+_)?power_?limit|cap_per_gpu"),
     ("power_w", r"(total_|average_|avg_|mean_)?power(_total|_draw|_consumption)?"
                 rf"{_MEAN}|watts"),
@@ -107,6 +107,10 @@ ASIDE = re.compile(
     r"|(std|min|max|limit|cap|idle|wait|submit|start|end)(?![a-z])|per_"
 )
 """Words of names that are of a part, a bound or a moment; ``miniFE`` and ``render`` hold none."""
+TIMES_PARTS = re.compile(
+    r"(?:(?:total|used|consumed|charged|billed)[ _-]?)?(gpu|node|core|cpu|processor)s?[ _*-]?"
+    r"(h|hrs?|hours?|seconds)", re.IGNORECASE)  # fmt: skip
+"""``GPU-hours``: a time by how many were held, which is no run time."""
 NO_RUN = re.compile(
     r"std|min|max|per_|limit|cap|idle|wait|submit|start|end|stamp|setup|"
     r"init|warm|delay|offset|span|period|interval|lag|ttft|itl|tpot|token"
@@ -267,6 +271,7 @@ def _may_be(ours: str, columns: Sequence[str]) -> list[str]:
         if (re.search(word, c.lower()) or split_unit(c)[0].lower() in DRAWS)
         and c not in COUNTERS
         and split_unit(c)[1] == ours[-2:]
+        and not TIMES_PARTS.fullmatch(c)
         and not ASIDE.search(CAMEL.sub("_", c).lower())
     ]
 
@@ -358,7 +363,7 @@ def lone_time(frame: pl.DataFrame) -> str | None:
     fit = [
         c for c in frame.columns
         if split_unit(c)[1] == "_s" and guess_name(c) is None and frame[c].dtype.is_numeric()
-        and guess_known(c, frame[c]) is Moment.END
+        and not TIMES_PARTS.fullmatch(c) and guess_known(c, frame[c]) is Moment.END
     ]  # fmt: skip
     return fit[0] if len(fit) == 1 and not NO_RUN.search(split_unit(fit[0])[0].lower()) else None
 

@@ -33,6 +33,7 @@ from rheostat.measurement.runs.derived import (
     per_part,
     runtime_between,
     runtime_by_clock,
+    runtime_of_parts,
 )
 from rheostat.measurement.runs.ends import state_by_words, with_ends
 from rheostat.measurement.runs.energy_balance import energy_balance
@@ -144,7 +145,8 @@ def read_runs(
     asked = {*keep, *(c for s in chosen.columns.values() for c in s.columns)}
     plain = {c: n for c, n in without_groups(frame.columns).items() if c not in asked}
     frame = frame.rename(plain)
-    frame = frame.rename({c: n for c, n in of_one_part(frame.columns).items() if c not in asked})
+    parts = {c: n for c, n in of_one_part(frame.columns).items() if c not in asked}
+    frame, held = runtime_of_parts(frame.rename(parts))
     frame, by_tool = with_units(frame, asked)
     notes += by_tool
     chosen, said = _with_preset(chosen, frame.columns)
@@ -181,9 +183,8 @@ def read_runs(
     if measured and not MEASURED & set(table.columns) and not _are_requests(table):
         lacking = "found no runtime, power or energy among the columns"
         raise DataError(str(path), [lacking, _present(frame), what_to_map(frame.columns)])
-    words += [*one_over(chosen), *dated, *back, *derived, *read, *timed, *summed, *sized]
-    words += [*together, *zeros]
-    words += [*unfinished, *unbalanced]
+    words += [*held, *one_over(chosen), *dated, *back, *derived, *read, *timed, *summed, *sized]
+    words += [*together, *zeros, *unfinished, *unbalanced]
     return as_jobs(table, [*meant, *guessed], [*notes, *said, *words])
 
 
