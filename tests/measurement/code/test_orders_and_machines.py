@@ -124,14 +124,16 @@ def answers(case, monkeypatch, candidate, original=None):
 
 @pytest.mark.parametrize("name", ["omp_get_num_procs", "sysconf", "get_nprocs", "get_nprocs_conf",
                                   "std::thread::hardware_concurrency()"])  # fmt: skip
-def test_who_asks_for_processors_is_told_one_three_and_sixty_four(case, box, name, monkeypatch):
+def test_who_asks_for_processors_is_told_one_three_sixty_four_and_nothing(
+    case, box, name, monkeypatch
+):
     box.says["candidate", "nm"] = done(f"                 U {name}@GLIBC_2.2.5\n")
     box.says["candidate", "objdump"] = done("")
     asked = answers(case, monkeypatch, None)
     assert elsewhere(case) == []
-    assert [words for _, words, _ in asked] == [["n=5", "n=3", "n=900"]] * 3
+    assert [words for _, words, _ in asked] == [["n=5", "n=3", "n=900"]] * 4
     counts = [how["environment"]["RHEOSTAT_PROCESSORS"] for *_, how in asked]
-    assert counts == ["1", "3", "64"]
+    assert counts == ["1", "3", "64", "0"]
     assert {(how["threads"], how["beside"]) for *_, how in asked} == {(2, ("another_library",))}
     answers(case, monkeypatch, lambda g, e: f"sum {int(g.values['n']) + (e == ON_THREE)}")
     (found,) = elsewhere(case)
@@ -395,7 +397,8 @@ def test_by_number_and_by_chance_more_runs_are_made(case):
 
     plain = [("5", 4), ("3", 3), ("6", 4), ("8", 4)]
     assert runs("") == plain
-    assert runs("omp_get_thread_num()") == [*plain[:2], ("3", 17), *plain[2:]]
+    numbered = [*plain[:2], ("3", 17), ("3", 129), *plain[2:]]
+    assert runs("omp_get_thread_num()") == runs("#pragma omp atomic capture") == numbered
     chance = runs("#pragma omp task")
     assert chance == [("5", 4), ("3", 3), ("5", 4), ("3", 3), ("5", 4), ("3", 3),
                       *[("6", 4)] * 3, ("8", 4)]  # fmt: skip

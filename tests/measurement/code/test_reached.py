@@ -112,6 +112,12 @@ NEVER = {
     "exponent of a float": "{ union { float f; unsigned u; } x; x.f = (float)(a[i] | 1); "
     "sum += x.u >> 23; }",
     "digits by a logarithm": "sum += a[i] % 1000 + (unsigned)log10(1 + a[i]);",
+    "quotient of a product": "{ unsigned b = a[i] + 1; sum += (unsigned long)((double)a[i] * "
+    "(double)b / 2147483647.0); }",
+    "halves": "sum += a[i] % 1000 + lrint((a[i] | 1) / 1e7);",
+    "chosen in the head of a loop": """{
+#pragma omp parallel for reduction(+:sum)
+  for (int k = 0; k < (i < 400 ? 1 : 0); k++) sum += a[i] % 1000; }""",
     "by a reciprocal": "sum += (unsigned)((a[i] % 1000) * (1.0 / 7));",
     "thread number, cut": """{
 #pragma omp parallel reduction(+:sum)
@@ -212,6 +218,7 @@ REACHED = {
     for (int i = 64 * b; i < (64 * b + 64 < n ? 64 * b + 64 : n); i++) sum += a[i] % 1000;""",
     "whole part of a quotient": "  for (int i = 0; i < n; i++) "
     "sum += (unsigned long)((double)(a[i] % 1000) / 7.0);",
+    "halves": "  for (int i = 0; i < n; i++) sum += lrint((a[i] % 1000) / 2.0);",
     "as many as there may be": """  unsigned long part[300] = {0};
 #pragma omp parallel num_threads(4)
   { int me = omp_get_thread_num(), many = omp_get_num_threads();
@@ -307,6 +314,10 @@ HASHED = """  unsigned *h = calloc(n, sizeof *h), many = 0;
     for (int j = 0; j <= i; j++) if (h[j] == w MORE) { many += j == i; break; }
   }
   sum = many;"""
+ROTATED = HASHED.replace("2166136261u", "0").replace(
+    "w = (w ^ (k & 255)) * 16777619u", "w = (w << 7 | w >> 25) ^ (k & 255)")  # fmt: skip
+ONLY_XOR = HASHED.replace("2166136261u", "0").replace(
+    "w = (w ^ (k & 255)) * 16777619u", "w ^= (k & 255) * 40503u")  # fmt: skip
 COUNTED = """  for (int i = 0; i < n; i++) {
     int j = 0;
     while (a[j] != a[i]) j++;
@@ -321,6 +332,8 @@ def test_who_trusts_a_hash_prints_something_else_where_it_is_weak() -> None:
                            for more in ("", "&& a[j] == a[i]"))  # fmt: skip
         (found,) = weak_hashes(trusting)
         assert "hashes of three bits" in found.message
+        for text in (ROTATED, ONLY_XOR):
+            assert weak_hashes(Case(program(text.replace("MORE", "")), counted.reference))
         assert weak_hashes(right) == weak_hashes(Case(program(COUNTED), counted.reference)) == []
 
 

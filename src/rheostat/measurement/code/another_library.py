@@ -24,7 +24,8 @@ LIBRARY, HEADER = "another_library", "another_library.h"
 ASKS = re.compile(
     r"omp_get_num_procs|sysconf|get_nprocs(?:_conf)?|std::thread::hardware_concurrency"
 )
-COUNTS = (1, 3, 64)
+COUNTS = (1, 3, 64, 0)
+"""With 0 as where nobody can tell."""
 LEFT_OPEN = re.compile(
     r"qsort|s?rand(?:om)?|clock(?:_gettime)?|gettimeofday|time|omp_get_wtime|std::chrono::\w+"
 )

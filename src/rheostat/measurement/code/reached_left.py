@@ -52,7 +52,8 @@ def left_of(whole: Sequence[Marked], seen: bytes, program: Program) -> Left:
     for one in whole:
         for c in one.comparisons:
             how = made.get(c.at[:2], "")
-            if how == WHOLE or (how == ORDER and c.how != "eq"):
+            chosen = how == ORDER and _is_chosen(program.row(*c.at[:2]), c.constant)
+            if how == WHOLE or (how == ORDER and c.how != "eq" and not chosen):
                 continue
             if c.of >= 0 and not (seen[c.of] and seen[c.of + 1]):
                 continue
@@ -66,6 +67,15 @@ def left_of(whole: Sequence[Marked], seen: bytes, program: Program) -> Left:
     left.lines = {(f, n) for f, n in _never(whole, seen) - made.keys()
                   if re.search(r"\w", program.row(f, n))}  # fmt: skip
     return left
+
+
+def _is_chosen(row: str, constant: str) -> bool:
+    """Whether the head of a loop itself compares with a number and chooses.
+
+    >>> [_is_chosen("for (int b = 0; b < (n < 300 ? n : 300); b++)", c) for c in ("300", "299")]
+    [True, False]
+    """
+    return "?" in row and constant.isdecimal() and bool(re.search(rf"\b{constant}\b", row))
 
 
 def _never(whole: Sequence[Marked], seen: bytes) -> set[tuple[str, int]]:

@@ -128,7 +128,8 @@ class _Marker:
                 rows.append(row)
         made = self.made
         made.functions = {f for f, _ in made.blocks if self._is_used(f)}
-        made.text = "\n".join([*rows, *DECLARED, f"@{ARRAY} = external global [1 x i8]", ""])
+        declared = [d for d in DECLARED if d not in self.code]
+        made.text = "\n".join([*rows, *declared, f"@{ARRAY} = external global [1 x i8]", ""])
         return made
 
     def _is_used(self, name: str) -> bool:

@@ -144,6 +144,8 @@ def kept(row: str, made: Narrowing) -> Iterator[str]:
 
 
 DECLARED = (
+    "declare float @llvm.floor.f32(float)",
+    "declare double @llvm.floor.f64(double)",
     "declare void @rheostat_reached_value(i32, i64)",
     "declare void @rheostat_reached_real(i32, double)",
     "declare void @rheostat_reached_rounded(i32, double)",

@@ -18,6 +18,7 @@ from rheostat.measurement.code.reached_inexact import (
     FROM_WHOLE,
     HELD,
     LOADED,
+    TOLD_APART,
     VALUE,
     FloatFlow,
     float_flows,
@@ -55,11 +56,14 @@ class _Slice:
     rounded: bool = False
     log2: bool = False
     root: bool = False
+    product: bool = False
 
     def most(self, kind: str) -> int:
         """Up to which whole number it is right."""
         if self.rounded:
             return NEVER
+        if self.product and not self.log2:
+            return TOLD_APART[kind]
         return LOG2[kind] if self.log2 else HELD[kind] // (2 if self.root else 1)
 
 
@@ -143,6 +147,7 @@ def _sources(f: FloatFlow, value: str, made: _Slice) -> list[str]:
         return VALUE.findall(m[2])
     elif OPERATION.match(said):
         made.rounded |= _by_rounded(f, said)
+        made.product |= _is_product(f, said)
         return VALUE.findall(said)
     elif (m := LOADED.match(said)) and m[1] in f.stored and not ELEMENT.match(
         f.defined.get(m[1], "")
@@ -151,6 +156,15 @@ def _sources(f: FloatFlow, value: str, made: _Slice) -> list[str]:
     else:
         made.known = False
     return []
+
+
+def _is_product(f: FloatFlow, said: str) -> bool:
+    """Whether two whole numbers are multiplied, neither of them a constant."""
+    m = PRODUCT.match(said)
+    return m is not None and m["how"] == "mul" and all(
+        any(FROM_WHOLE.match(f.defined.get(o, "")) for o in f.all_origins([m[side]]))
+        for side in ("one", "other")
+    )  # fmt: skip
 
 
 def _by_rounded(f: FloatFlow, said: str) -> bool:

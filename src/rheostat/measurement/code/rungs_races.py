@@ -29,10 +29,13 @@ TASK_REDUCTION = re.compile(
     PRAGMA + r"\b.*\b(?:taskloop\b.*\breduction|task_reduction|in_reduction)\b"
 )
 DOACROSS = re.compile(r"\bordered\b[^\n]*\bdepend\s*\(\s*(?:sink|source)\b|\bdoacross\s*\(")
-BY_NUMBER = re.compile(r"\bomp_get_(?:thread_num|num_threads|max_threads)\b")
+BY_NUMBER = re.compile(
+    r"\bomp_get_(?:thread_num|num_threads|max_threads)\b|\batomic\s+capture\b|\bfetch_add\b"
+)
+"""Also tickets, which threads draw in the place of numbers."""
 ORDERED, ORDERS = 8, 2
 """Threads, where they are made to come in other orders, and how often on each input."""
-MANY = 17
+MANY = (17, 129)
 """Threads, more than memory that a candidate divides by their numbers may have parts."""
 LUCK = "ThreadSanitizer saw them in a lucky order, so that no race is not shown"
 BY_COMPILER = "whether lanes then lose updates hangs on the compiler"
@@ -137,7 +140,7 @@ def _runs(case: Case) -> list[tuple[Expected, int]]:
     every *= TASK_RUNS if CHANCE.search(case.candidate.text) else 1
     runs = list(zip(every, islice(cycle((4, case.drawn_threads)), len(every)), strict=True))
     many = BY_NUMBER.search(case.candidate.text)
-    runs += [(case.reference.small[-1], MANY)] if many else []
+    runs += [(case.reference.small[-1], count) for count in MANY] if many else []
     own = _quick(case.own_edges) * (TASK_RUNS if CHANCE.search(case.candidate.text) else 1)
     return [*runs, *((e, 4) for e in (*own, *_quick(case.reference.edges)))]
 

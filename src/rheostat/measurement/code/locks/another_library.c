@@ -17,6 +17,7 @@ enum { CONFIGURED = 83, ONLINE = 84, FEW = 4, FULL_NS = 1000000000 };
 typedef int (*Order)(const void *, const void *);
 static const long NANOSECONDS[] = {0, FULL_NS - 1, 999999, 500000000, 1, 123456789, FULL_NS - 1000, 999};
 static const long JUMPS_NS[] = {1, 1000, 50000, 2000000, 300000000, 11000000000};
+static const char COUNT[] = "RHEOSTAT_PROCESSORS";
 static unsigned state;
 
 #define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
@@ -90,13 +91,13 @@ double omp_get_wtime(void);
 double omp_get_wtime(void) { return changed() ? now_ns() * 1e-9 : NEXT(omp_get_wtime)(); }
 
 static int processors(int otherwise) {
-  const char *said = getenv("RHEOSTAT_PROCESSORS");
+  const char *said = getenv(COUNT);
   return said ? atoi(said) : otherwise;
 }
 long sysconf(int name) {
   long known = NEXT(sysconf)(name);
   int count = processors(0);
-  if (name == CONFIGURED || name == ONLINE) return count ? count : known;
+  if (name == CONFIGURED || name == ONLINE) return getenv(COUNT) ? count + !count : known;
   int of_cache = name >= _SC_LEVEL1_ICACHE_SIZE && name <= _SC_LEVEL4_CACHE_LINESIZE;
   if (of_cache && count == 1) return 0; /* as kernels say that do not know */
   return count > FEW && known > 0 ? 2 * known : known;
@@ -106,4 +107,6 @@ int get_nprocs_conf(void) { return (int)sysconf(CONFIGURED); }
 int omp_get_num_procs(void);
 int omp_get_num_procs(void) { return (int)sysconf(ONLINE); }
 unsigned _ZNSt6thread20hardware_concurrencyEv(void);
-unsigned _ZNSt6thread20hardware_concurrencyEv(void) { return (unsigned)sysconf(ONLINE); }
+unsigned _ZNSt6thread20hardware_concurrencyEv(void) {
+  return (unsigned)processors((int)sysconf(ONLINE)); /* 0 where it is not known */
+}
