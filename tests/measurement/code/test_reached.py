@@ -332,6 +332,7 @@ def test_who_trusts_a_hash_prints_something_else_where_it_is_weak() -> None:
                            for more in ("", "&& a[j] == a[i]"))  # fmt: skip
         (found,) = weak_hashes(trusting)
         assert "hashes of three bits" in found.message
+        assert unreached(right) == []
         for text in (ROTATED, ONLY_XOR):
             assert weak_hashes(Case(program(text.replace("MORE", "")), counted.reference))
         assert weak_hashes(right) == weak_hashes(Case(program(COUNTED), counted.reference)) == []

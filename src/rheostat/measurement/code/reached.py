@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from rheostat.measurement.code.case import LEAST_NUMBER, Case, numbers_in
+from rheostat.measurement.code.hash_texts import weakened
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.program_inputs import ProgramInput
 from rheostat.measurement.code.reached_choices import MOST_ROW
@@ -205,8 +206,10 @@ def _lines(program: Program) -> set[str]:
     return {without_blanks(x) for x in program.text.splitlines()}
 
 
-def _marked(case: Case, program: Program) -> tuple[Built, list[Marked]] | None:
-    """The program built with marks; None where that cannot be done."""
+def _marked(
+    case: Case, program: Program, *, weak: bool = False
+) -> tuple[Built, list[Marked]] | None:  # fmt: skip
+    """The program built with marks; None where that cannot be done, or no hash is made weak."""
     if (program.build or program.language in UNMARKED
             or compiler_absent(program, "clang")):  # fmt: skip
         return None
@@ -217,7 +220,13 @@ def _marked(case: Case, program: Program) -> tuple[Built, list[Marked]] | None:
         first = whole[-1].end if whole else 0
         values = sum(len(m.values) for m in whole)
         stated = stated_ends(case.original.inputs)
-        whole.append(marked(made.said.stdout, program.files, first, values, stated))
+        code = made.said.stdout
+        if weak:
+            known = {n % 2**32 for n in numbers_in(case.original.text)}
+            code, hashes = weakened(code, known)
+            if not hashes:
+                return None
+        whole.append(marked(code, program.files, first, values, stated))
     if not whole[-1].end:  # nothing of the program's own
         return None
     built = case.bench.build(_linked(program, whole), LINKED)
@@ -274,6 +283,17 @@ def _stages(
             case.bench.run_each(built, inputs, limits, threads=count, kept=place)
             left = left_of(whole, _bytes(place / "reached", whole[-1].end), program)
             left.values = _near(whole, place / "values")
+            yield left
+        weak = _marked(case, program, weak=True) if program is case.candidate else None
+        if (
+            weak and weak[1][-1].end == whole[-1].end
+        ):  # what stands behind two hashes that are alike
+            inputs, count = next(_runs(case, own_edges))
+            limits = case.limits(case.reference.expected[0], count)
+            case.bench.run_each(weak[0], inputs, limits, threads=count, kept=place)
+            values = left.values
+            left = left_of(whole, _bytes(place / "reached", whole[-1].end), program)
+            left.values = values
             yield left
     finally:
         shutil.rmtree(place, ignore_errors=True)
