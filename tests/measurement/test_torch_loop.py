@@ -226,7 +226,7 @@ def test_gradients_accumulate_over_parts_of_a_batch(steps):
 
 def test_what_is_no_step_is_told_apart(steps):
     for name, word in (("nothing", "expected a module or function and its inputs"),
-                       ("labelled", "give what its forward takes, without labels")):  # fmt: skip
+                       ("labelled", "give what its forward takes, each by itself")):  # fmt: skip
         with pytest.raises(DataError, match=word):
             steps(name)
 

@@ -124,7 +124,7 @@ def untraceable(name: str, error: Exception) -> DataError:
     problem = f"expected a module that PyTorch traces, got {said[:300]} ({own_line(error)})"
     advice = []
     if isinstance(error, TypeError):
-        advice = ["give what its forward takes, without labels"]
+        advice = ["give what its forward takes, each by itself (module, x, y), without labels"]
     elif type(error).__name__ in VALUES_NEEDED or "data-dependent" in str(error).lower():
         advice = ["a module whose steps depend on values cannot be traced: give a module without"]
     return DataError(name, [problem, *advice])
