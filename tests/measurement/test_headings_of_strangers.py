@@ -128,3 +128,9 @@ def test_energies_of_parts_that_grow_with_a_setting_are_to_be_summed(tmp_path):
     (file := tmp_path / "runs.csv").write_text(text)
     with pytest.raises(DataError, match=r"energy_j=cpu_energy_j\+gpu_energy_j: their sum"):
         rh.front(file, knobs="nodes=1,2,4")
+
+
+def test_a_run_that_did_not_converge_is_no_repeat(tmp_path):
+    text = lines("nodes,time_s,energy_j,converged", "{n},{s},{j},TRUE") + "4,2,900,FALSE\n"
+    (file := tmp_path / "runs.csv").write_text(text)
+    assert read(file).frame["censored"].to_list() == [False, False, False, True]

@@ -88,12 +88,12 @@ def test_a_mapping_wins_over_a_guess_and_flags_over_the_file(csv, tmp_path):
 
 
 def test_what_looks_measured_counts_as_known_at_the_end(csv):
-    jobs = read_runs(csv("runtime_s,optimizer,tile,mflops,temp_max,converged\n"
+    jobs = read_runs(csv("runtime_s,optimizer,tile,mflops,temp_max,throttled\n"
                          "5,adam,16,1.5,54,true\n6,adam,16,2.5,54,true\n7,sgd,32,9.1,55,false\n"
                          "8,sgd,32,9.2,55,false\n"))  # fmt: skip
     known = {c: jobs.schema[c].known.name for c in jobs.columns}
     assert known == {"runtime_s": "END", "optimizer": "SUBMIT", "tile": "SUBMIT",
-                     "mflops": "END", "temp_max": "END", "converged": "END"}  # fmt: skip
+                     "mflops": "END", "temp_max": "END", "throttled": "END"}  # fmt: skip
 
 
 def test_the_measured_tables(shared_data):

@@ -25,7 +25,7 @@ PERHAPS = (
 ENDS = ("result", "status", "job_status")
 """Columns that may say how a run ended where its state says something else."""
 YES, NO = ("YES", "Y", "TRUE"), ("NO", "N", "FALSE")
-CHECKED = re.compile(r"verif|valid|correct|success|passed|check")
+CHECKED = re.compile(r"verif|valid|correct|success|passed|check|converg|complete")
 """Headings under which a no says that a run did not do its work."""
 MOST_WORDS = 12
 """Of a column that tells how runs ended."""
