@@ -36,6 +36,16 @@ PERF_TEXT = """
 
        0.500000000 seconds time elapsed
 """
+PERF_TEXT_I = """# started on Thu Oct  1 10:00:00 2026
+
+#           time             counts unit events
+     0.100000000            200,000      instructions:u            #    1.20  insn per cycle
+     0.100000000      <not counted>      LLC-load-misses
+     0.100000000              12.50 Joules power/energy-pkg/
+     0.300000000            800,000      instructions:u                        (45.00%)
+     0.300000000              4,000      LLC-load-misses                       (45.00%)
+     0.300000000              25.00 Joules power/energy-pkg/
+"""
 LIKWID = """--------------------------------------------------------------------------------
 CPU name:\tIntel Xeon
 Region compute, Group 1: MEM_DP
@@ -109,6 +119,26 @@ def test_perf_text_and_json_agree_with_what_is_written(tmp_path):
     assert read_perf(file(tmp_path, "p.json", line)).numpy("cycles_per_s").tolist() == [200.0]
 
 
+def test_perf_text_of_intervals_is_what_its_csv_is(tmp_path):
+    text, csv = (read_perf(file(tmp_path, "perf.txt", t)) for t in (PERF_TEXT_I, PERF_I))
+    assert text.frame.equals(csv.frame)
+    assert text.notes == csv.notes
+    bare = PERF_TEXT_I.partition("\n\n")[2]
+    assert read(file(tmp_path, "perf.txt", bare)).frame.equals(csv.frame)
+
+
+def test_perf_text_of_sockets_adds_them_up(tmp_path):
+    text = """#           time socket cpus             counts unit events
+     2.000000000 S0        1              10.00 Joules power/energy-pkg/
+     2.000000000 S1        1              20.00 Joules power/energy-pkg/
+     2.000000000 S0       16     12,000,000,000      instructions
+     2.000000000 S1       16      4,000,000,000      instructions
+"""
+    jobs = read(file(tmp_path, "perf.txt", text))
+    assert jobs.numpy("package_power_w").tolist() == [15.0]
+    assert jobs.numpy("instructions_per_s").tolist() == [8e9]
+
+
 def test_perf_without_a_time_is_refused_with_the_remedy(tmp_path):
     path = file(tmp_path, "perf.csv", "200,,instructions,1000,100.00,,\n")
     with pytest.raises(DataError, match=r"duration_time .*: --option runtime_s=12.5"):
@@ -158,8 +188,8 @@ def test_papi_adds_threads_and_takes_the_longest_time(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("pcm", PCM), ("perf", PERF_I), ("perf", PERF_TEXT), ("likwid", LIKWID),
-     ("likwid", LIKWID_CSV), ("papi", PAPI)],
+    [("pcm", PCM), ("perf", PERF_I), ("perf", PERF_TEXT), ("perf", PERF_TEXT_I),
+     ("likwid", LIKWID), ("likwid", LIKWID_CSV), ("papi", PAPI)],
 )  # fmt: skip
 def test_the_format_is_guessed(tmp_path, name, text):
     path = file(tmp_path, "some.txt", text)

@@ -212,3 +212,19 @@ def test_a_table_of_speeds_alone_is_told_what_to_type(tmp_path):
         read(file)
     times = read(file, options={"columns": {"runtime_s": "1/Bandwidth (MB/s)"}}).frame["runtime_s"]
     assert times.to_list() == pytest.approx([1 / 3.52, 1 / 7.1, 1 / 14])
+
+
+@pytest.mark.parametrize("tag", ["[2026-03-01 10:00:00]", "[INFO]", "[12.5] [node01]"])
+def test_a_log_with_brackets_before_its_lines_is_no_json(tmp_path, tag):
+    file = tmp_path / "runs.log"
+    lines = [
+        f"{tag} run finished: nodes={n} time={t} s power=345 W" for n, t in ((1, 252), (2, 132))
+    ]
+    file.write_text("\n".join(lines) + "\n")
+    assert read(file).frame["runtime_s"].to_list() == [252.0, 132.0]
+
+
+def test_damaged_json_is_still_told_as_json(tmp_path):
+    (file := tmp_path / "runs.json").write_text('[ {"nodes": 1, "time_s": 9} {"nodes": 2}]')
+    with pytest.raises(DataError, match="list of objects as JSON"):
+        read(file, "runs")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import polars as pl
 import pytest
 
 import rheostat as rh
 from rheostat.errors import DataError
+from rheostat.questions.inputs import load, rows_with
 from rheostat.questions.settings.knob_columns import turned_columns
 
 RUNS = rh.table(
@@ -67,3 +70,16 @@ def test_a_number_of_the_repeat_is_no_knob() -> None:
     numbered = rh.table(frame.to_dict(as_series=False))
     turned = dict(turned_columns(numbered))
     assert turned == {"nodes": "1,2", "cap_w": "200,300"}
+
+
+def test_where_takes_the_name_that_sacct_gives_a_program(tmp_path: Path) -> None:
+    head = "JobID|JobName|Comment|State|Submit|Start|End|NNodes\n"
+    row = "{}|{}|{}|COMPLETED|2026-10-01T00:00:00|2026-10-01T00:01:00|2026-10-01T00:11:00|2\n"
+    (file := tmp_path / "log.txt").write_text(
+        head + row.format(1, "lbm", "x") + row.format(2, "cfd", "y")
+    )
+    assert rows_with(load(file), "JobName=cfd") == [1]
+    mapped = load(file, columns=["app=Comment"])
+    assert rows_with(mapped, "Comment=y") == [1]
+    with pytest.raises(DataError, match="JobName"):
+        rows_with(mapped, "JobName=cfd")

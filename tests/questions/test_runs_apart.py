@@ -40,6 +40,14 @@ def test_a_setting_that_ran_cold_alone_is_brought_to_the_others(written):
     assert all(n in (4, 8, 16, 24, 32) for n in warm.front.alternatives.frame["threads"])
 
 
+def test_a_run_that_failed_is_no_kind_that_counts_as_repeats(written):
+    rows = [(n, t * (1 + r / 500), t * WATTS[n], "ok") for n, t in TIMES.items() for r in range(3)]
+    rows.append((32, 0.6, 70, "failed"))
+    answer = rh.front(written("threads,seconds,joules,status", rows), knobs="threads=4,8,16,24,32")
+    assert any("counts as unfinished" in n for n in answer.notes)
+    assert not any("kinds" in n for n in answer.notes)
+
+
 def test_throttled_runs_are_named_where_the_others_have_no_reason(written):
     """The tool writes None for a card that was not throttled: no word at all."""
     rows = [(w, 150 - w / 4, 300, "HW Slowdown") if w == 300 and r else (w, 120 - w / 8, w, "None")

@@ -34,6 +34,19 @@ def test_a_second_table_may_have_headings_of_its_own(tmp_path: Path) -> None:
     assert read.frame["energy_j"].to_list() == [2000.0, 3000.0]
 
 
+SACCT = (
+    "JobID|JobName|State|Submit|Start|End|NNodes|ConsumedEnergyRaw\n"
+    "1|lbm|COMPLETED|2026-10-01T00:00:00|2026-10-01T00:01:00|2026-10-01T00:11:00|2|9000\n"
+)
+
+
+def test_a_value_of_all_rows_reaches_a_second_log_that_has_no_such_column(tmp_path: Path) -> None:
+    (file := tmp_path / "past.txt").write_text(SACCT)
+    read = beside(file, ["randomized==1", "app==other", "user=Owner"], ["nodes"])
+    assert read.frame["randomized"].to_list() == [1]
+    assert read.frame["app"].to_list() == ["lbm"]
+
+
 def test_what_would_turn_an_answer_round_is_refused_there_too(their_table: Path) -> None:
     with pytest.raises(DataError, match="--column"):
         beside(their_table, ["runtime_s:speed"], ["threads"])

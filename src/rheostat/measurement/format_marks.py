@@ -155,6 +155,8 @@ def perf_mark(head: Head) -> bool:
         return False
     if b'"counter-value"' in head.start or b"Performance counter stats" in head.start:
         return True
+    if re.search(rb"^# +time\b.* counts unit events", head.start, re.M):
+        return True
     lines = [x for x in head.lines if not x.lstrip().startswith("#")]
     place = r"((S|N|D|C)\d[\w-]*,\d+,|CPU\d+,)?"
     number = rf"\s*(\d+\.\d+,)?{place}(<not \w+>|\d+(\.\d+)?)"

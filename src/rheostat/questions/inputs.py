@@ -20,8 +20,11 @@ from rheostat.decision.trials.found_trial import with_found_trial
 from rheostat.decision.trials.trial_size import with_trial as joined
 from rheostat.errors import DataError
 from rheostat.measurement.read import guess_format, read
+from rheostat.measurement.runs.derived import only_grows
+from rheostat.measurement.runs.guess import guess_name
 from rheostat.measurement.runs.header_units import split_unit
 from rheostat.measurement.runs.mapping import headings_meant, present
+from rheostat.measurement.runs.named_otherwise import words_by_ours
 from rheostat.measurement.runs.reader import table_frame
 from rheostat.measurement.tables import read_table
 from rheostat.prediction.features.unused_columns import unused_columns
@@ -143,9 +146,15 @@ def opened(
 def beside(
     jobs: Jobs, renamed: Iterable[str], knobs: Sequence[str], known: Sequence[str] = ()
 ) -> JobTable:
-    """Another table to learn from; of the columns ``renamed`` in the first, those that it has."""
-    if renamed and not isinstance(jobs, JobTable) and guess_format(jobs) == "runs":
-        pairs = present(parse_pairs(renamed, "--column"), table_frame(jobs)[0].columns)
+    """Another table to learn from; of the columns ``renamed`` in the first, those that it has.
+
+    A value of all rows is that of rows here, too, unless a column says so itself.
+    """
+    if renamed and not isinstance(jobs, JobTable) and guess_format(jobs) in ("runs", "sacct"):
+        headings = table_frame(jobs)[0].columns
+        own = {*headings, *map(guess_name, headings)}
+        pairs = _present(parse_pairs(renamed, "--column"), headings)
+        pairs = {o: t for o, t in pairs.items() if not (t.startswith("=") and o in own)}
         return load(Path(jobs), columns=pairs, knobs=knobs, known=known)
     return opened(jobs, knobs=knobs, known=known)
 
@@ -208,7 +217,8 @@ def condition(jobs: JobTable, text: str) -> tuple[str, str]:
     name, _, wanted = text.partition("=")
     if name not in jobs.columns:
         theirs = [c for c in jobs.columns if jobs.schema[c].meaning == f"from {name}"]
-        name, *_ = [*theirs, *headings_meant([name], jobs.columns), name]
+        said = [*headings_meant([name], jobs.columns), *words_by_ours(jobs, name)]
+        name, *_ = [*theirs, *said, name]
     jobs.require(name)
     return name, wanted
 
@@ -368,7 +378,7 @@ def _perhaps(jobs: JobTable, measured: Sequence[str]) -> list[str]:
     rate = ours == "runtime_s" and RATE.search(names[0].lower())
     watts = split_unit(names[0])[1] == "_w" or re.search("^(?!.*energy).*power", names[0].lower())
     ours = "power_w" if ours == "energy_j" and watts else ours
-    if len(names) == 1 and (grown := [n for n in names if _only_grows(jobs, powered[0])]):
+    if len(names) == 1 and (grown := [n for n in names if only_grows(jobs.frame[powered[0]])]):
         return [
             f"{grown[0]} only grows from row to row, as the readings of a meter do: write what "
             "each run took, its reading after it less the one before it, as energy_j"
@@ -380,19 +390,6 @@ def _perhaps(jobs: JobTable, measured: Sequence[str]) -> list[str]:
     added = quote(f"{ours}={'+'.join(alike)}")
     both = f" (or --column {added}: their sum)" * parts
     return [f"is it {' or '.join(names)}? name it: {said}{both}"]
-
-
-def _only_grows(jobs: JobTable, name: str) -> bool:
-    """Whether an amount grows with every row, of four or more, from a level above its steps.
-
-    >>> _only_grows(table({"kwh": [48212.2, 48213.1, 48214.0, 48215.3]}), "kwh")
-    True
-    """
-    values = jobs.frame[name].drop_nulls()
-    if not values.dtype.is_numeric() or len(values) < 4:
-        return False
-    steps = values.cast(pl.Float64).diff().drop_nulls()
-    return bool((steps > 0).all()) and float(values[0]) > float(steps.max())  # type: ignore[arg-type]
 
 
 def their_name(jobs: JobTable, name: str) -> str:

@@ -305,15 +305,25 @@ def _json(line: str) -> _Count | None:
     return _Count(at, event, _number(value), str(facts.get("unit", "")), share, in_use, place)
 
 
+COUNTED = re.compile(
+    rf"(?:(?P<at>\d+\.\d{{9}})\s+)?(?:(?P<place>{AGGREGATE.pattern})\s+(?:\d+\s+)?)?"
+    r"(?P<value><not \w+>|[\d.,]+)\s+(?:(?P<unit>msec|Joules|ns)\s+)?"
+    r"(?P<event>[\w/:.=-]+)(?P<rest>.*)"
+)
+"""A line for people; perf writes the times of -I in nanoseconds, and no count so."""
+
+
 def _text(line: str) -> _Count | None:
-    """``1,234,567      instructions    # ...  (75.00%)``"""
-    match = re.match(r"(<not \w+>|[\d.,]+)\s+(?:(msec|Joules|ns)\s+)?([\w/:.=-]+)(.*)", line)
-    if not match or match[3] in ("seconds", "at"):
+    """``[time]  1,234,567      instructions    # ...  (75.00%)``"""
+    match = COUNTED.match(line)
+    if not match or match["event"] in ("seconds", "at"):
         return None
-    share = re.search(r"\((\d+[.,]\d+)\s*%\)", match[4])
-    value = None if match[1] in NO_VALUE else _number(match[1].replace(",", ""))
+    share = re.search(r"\((\d+[.,]\d+)\s*%\)", match["rest"])
+    value = None if match["value"] in NO_VALUE else _number(match["value"].replace(",", ""))
     part = float(share[1].replace(",", ".")) if share else 100.0
-    return _Count(None, match[3], value, match[2] or "", part)
+    at = float(match["at"]) if match["at"] else None
+    place = match["place"] or ""
+    return _Count(at, match["event"], value, match["unit"] or "", part, place=place)
 
 
 def _value(cell: str) -> bool:

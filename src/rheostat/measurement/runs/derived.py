@@ -223,3 +223,16 @@ def known_amounts(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
             notes.append(note_rows(f"{name} is 0, which no run takes: not known", rows))
             table = table.with_columns(pl.when(~failed.fill_null(value=False)).then(pl.col(name)))
     return table, notes
+
+
+def only_grows(amounts: pl.Series) -> bool:
+    """Whether an amount grows with every row, of four or more, from a level above its steps.
+
+    >>> only_grows(pl.Series([48212.2, 48213.1, 48214.0, 48215.3]))
+    True
+    """
+    values = amounts.drop_nulls()
+    if not values.dtype.is_numeric() or len(values) < 4:
+        return False
+    steps = values.cast(pl.Float64).diff().drop_nulls()
+    return bool((steps > 0).all()) and float(values[0]) > float(steps.max())  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from rheostat.core.jobs import Moment
+from rheostat.core.jobs import JobTable, Moment
 from rheostat.measurement.dates import iso_seconds
 from rheostat.measurement.runs.cell_units import seconds_of_cell
 from rheostat.measurement.runs.guess import guess_known, guess_name, no_unit
@@ -125,3 +125,17 @@ def _asked_memory(column: str, frame: pl.DataFrame, *, alone: bool) -> bool:
         return True
     submitted = any(guess_name(c) == "submit_s" for c in frame.columns)
     return alone and (submitted or guess_known(column, values) is Moment.SUBMIT)
+
+
+def words_by_ours(jobs: JobTable, theirs: str) -> list[str]:
+    """The column of words, as a job's name, that readers know by another name, and took as ours.
+
+    >>> from rheostat.core.vocabulary import table
+    >>> words_by_ours(table({"app": ["lbm"], "nodes": [4]}), "JobName")
+    ['app']
+    """
+    ours = guess_name(theirs)
+    if ours is None or ours not in jobs.columns or jobs.frame[ours].dtype != pl.String:
+        return []
+    taken = jobs.schema[ours].meaning.startswith("from ")  # from another one than this
+    return [] if taken else [ours]

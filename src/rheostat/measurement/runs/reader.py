@@ -68,7 +68,7 @@ from rheostat.measurement.runs.mapping import (
 )
 from rheostat.measurement.runs.named_otherwise import not_as_named
 from rheostat.measurement.runs.published_tables import PRESETS, TRAINING
-from rheostat.measurement.runs.records import read_records
+from rheostat.measurement.runs.records import begins_as_json, read_records
 from rheostat.measurement.runs.table_shapes import repeats_below, settings_across
 from rheostat.measurement.runs.tool_tables import with_units
 from rheostat.measurement.runs.tracker_names import without_groups
@@ -207,7 +207,7 @@ def table_frame(
     with path.open("rb") as file:
         packed = file.read(4) == MAGIC
     if not packed:
-        reader = read_records if head(path, 64).lstrip()[:1] in (b"{", b"[") else read_delimited
+        reader = read_records if begins_as_json(head(path, 256)) else read_delimited
         frame, notes = reader(path, encoding)
         frame, across = rows_of_runs(frame)
         frame = frame.rename(headings_meant(keep, frame.columns))

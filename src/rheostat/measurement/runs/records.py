@@ -76,6 +76,19 @@ def _first_within(text: str) -> dict[str, Any] | None:
     return row if isinstance(row, dict) else None
 
 
+TAGGED = re.compile(rb'\s*\[[^\[\]{}"]*\][ \t]*\S')
+"""A line of a log behind its time or level in brackets, which no JSON text is."""
+
+
+def begins_as_json(start: bytes) -> bool:
+    """Whether a file that begins so is JSON, damaged or not.
+
+    >>> begins_as_json(b' [{"nodes": 4}'), begins_as_json(b"[2026-03-01 10:00:00] nodes=4")
+    (True, False)
+    """
+    return start.lstrip()[:1] in (b"{", b"[") and not TAGGED.match(start)
+
+
 def is_records(start: bytes) -> bool:
     """Whether a file that begins so holds runs as objects: most values in them are plain."""
     first = first_record(start) or {}

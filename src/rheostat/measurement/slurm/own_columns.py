@@ -20,7 +20,7 @@ from rheostat.measurement.runs.cell_units import in_base_units
 from rheostat.measurement.runs.delimited import typed_frame
 from rheostat.measurement.runs.guess import guess_known, guess_name
 from rheostat.measurement.runs.header_units import split_unit
-from rheostat.measurement.runs.mapping import ColumnSource, spelled
+from rheostat.measurement.runs.mapping import ColumnSource, of_theirs, spelled
 from rheostat.measurement.slurm import spelling as slurm
 from rheostat.measurement.slurm.sacct_lines import JobRun
 
@@ -112,7 +112,8 @@ def with_own(
         made = made.with_columns(_values(typed, source, scale).alias(ours))
         known = guess_known(name, made[ours])
         meaning = f"from {' + '.join(source.columns)}"
-        columns.append(VOCABULARY.get(ours) or Column(ours, "", known, meaning))
+        columns.append(of_theirs(ours, source.columns) if ours in VOCABULARY
+                       else Column(ours, "", known, meaning))  # fmt: skip
     lost = [Note(f"not read, as fields of sacct say the same: {', '.join(said)}")] if said else []
     of_one = [Note(TASKS.format(ours, c)) for ours, s in sources.items() for c in s.columns
               if c.lower() in OF_A_TASK]  # fmt: skip

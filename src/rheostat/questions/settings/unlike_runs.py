@@ -80,8 +80,9 @@ def tell_unlike(runs: JobTable, space: Space) -> None:
     kinds = [k for c in mixed if (k := machine_kinds(runs, c, space.names)) is not None]
     for kind in kinds:
         listener.note(f"{kind.words()}: {kind.where(kind.fast[0])} keeps one")
-    for flag in _flags(runs):
-        if (parted := machine_kinds(runs, flag, space.names)) is not None:
+    ended = _ended(runs)
+    for flag in _flags(ended):
+        if (parted := machine_kinds(ended, flag, space.names)) is not None:
             listener.note(
                 f"{parted.words()}: runs that do not compare count as repeats; "
                 f"{parted.where(parted.fast[0])} leaves the others out"
@@ -146,11 +147,15 @@ def _refuse_uneven(runs: JobTable, column: str, far: LevelsApart, knobs: Sequenc
     )
 
 
-def _flags(runs: JobTable) -> list[str]:
-    """Columns of two words that are known after a run, as whether it was throttled, or of one.
+def _ended(runs: JobTable) -> JobTable:
+    """The runs that count as repeats: those that failed or were cut off do not."""
+    if "censored" not in runs.columns:
+        return runs
+    return runs.rows(~pl.col("censored").fill_null(value=False))
 
-    Runs that were cut off are left out anyway.
-    """
+
+def _flags(runs: JobTable) -> list[str]:
+    """Columns of two words that are known after a run, as whether it was throttled, or of one."""
     before = {*runs.known_at(Moment.SUBMIT).columns, "censored"}
     words = [c for c in runs.columns if runs.frame[c].dtype in (pl.String, pl.Boolean)]
     return [c for c in words if c not in before and runs.frame[c].n_unique() == 2]
