@@ -180,13 +180,16 @@ def test_sorts_of_c_plus_plus_are_replaced_but_where_a_build_is_the_program_s_ow
     ("{2000, 3000, 10, 20}", [10, 20, 200]), ("1 << 9", [9, 512]), ("{9, 10, 11, 12, 13, 14}",
      [12, 13, 14, 156, 168, 182]),
 ])  # fmt: skip
-def test_numbers_of_a_candidate_alone_and_products_of_two_are_tried_as_sizes(case, text, numbers):
+def test_numbers_of_both_and_products_of_two_of_a_candidate_s_are_tried_as_sizes(
+    case, text, numbers
+):
     asked = []
     case.reference.around = lambda some: asked.append(list(some)) or (SMALL,)
-    case.reference.original = replace(case.original, files={"a.c": "int original = 8;"})
+    text_of_original = "int original = 8, half = 8 / 2.0; double r = original / 900.0f;"
+    case.reference.original = replace(case.original, files={"a.c": text_of_original})
     own = replace(case, candidate=replace(case.candidate, files={"a.c": f"int a = {text};"}))
-    assert own.own_edges == ((SMALL,) if numbers else ())
-    assert asked == ([numbers] if numbers else [])
+    assert own.own_edges == (SMALL,)
+    assert asked == [sorted({*numbers, 8, 900})]
     cuda = replace(own, candidate=replace(own.candidate, language="cuda", files={"a.cu": text}))
     assert cuda.own_edges == ()
     seeds = ProgramInputs({"n": InputRange(1, 1000, kind="seed")}, ("{n}",))

@@ -118,6 +118,8 @@ NEVER = {
     "chosen in the head of a loop": """{
 #pragma omp parallel for reduction(+:sum)
   for (int k = 0; k < (i < 400 ? 1 : 0); k++) sum += a[i] % 1000; }""",
+    "by a part of all": "{ double part = a[i] / (double)n; unsigned long at = part * i; "
+    "sum += a[i] % 1000 + at - at; }",
     "by a reciprocal": "sum += (unsigned)((a[i] % 1000) * (1.0 / 7));",
     "thread number, cut": """{
 #pragma omp parallel reduction(+:sum)
@@ -143,6 +145,10 @@ REACHED = {
   for (int i = 0; i < n; i++)
     if (a[i] < 1 << 20) { sum++; if (a[i] > top) top = a[i]; }
   sum += top;""",
+    "an index that the line before asked for": """  for (int i = 0; i < n; i++) {
+    if (i == 0) a[i] = 5 + n; else a[i] = a[i] % 1000;
+    if (i != 1) sum += a[i]; else sum += a[i] + 1;
+  }""",
     "stack": """  for (int i = 0; i < n; i++) {
     unsigned stack[2];
     int top = 0;
@@ -346,6 +352,22 @@ def test_a_sign_of_char_that_decides_is_tried_the_other_way(one: Verifier) -> No
     (found,) = elsewhere(wrong)[:1]
     assert "without a sign (as on ARM, -funsigned-char), output line 1" in found.message
     assert elsewhere(right) == []
+
+
+@pytest.mark.skipif(bool(LACKING), reason=LACKING)
+@pytest.mark.parametrize(("body", "head", "world"), [
+    ("assert(sum += a[i] % 1000);", "#include <assert.h>", "assertions (-DNDEBUG)"),
+    ("sum += a[i] % 1000 + MORE;", "#if __STDC_VERSION__ > 201710L\n#define MORE 1\n#else\n"
+     "#define MORE 0\n#endif", "another edition of the language (-std=gnu2"),
+    ("sum += a[i] % 1000; assert(n);", "#include <assert.h>", ""),
+])  # fmt: skip
+def test_flags_that_people_add_are_tried(one: Verifier, body: str, head: str, world: str) -> None:
+    made = program(f"  sum += 0 * n;\n  for (int i = 0; i < n; i++) {{ {body} }}")
+    candidate = replace(made, files={"a.c": f"{head}\n{made.text}"})
+    found = elsewhere(Case(candidate, one.reference))
+    assert [world in f.message for f in found[:1]] == ([True] if world else [])
+    fixed = replace(candidate, flags=("-std=gnu11", "-UNDEBUG", *candidate.flags))
+    assert elsewhere(Case(fixed, one.reference)) == []
 
 
 @pytest.mark.skipif(bool(LACKING), reason=LACKING)

@@ -1,4 +1,4 @@
-"""The same output with another C library, another clock, and another number of processors.
+"""The same output with another C library, clock, number of processors, or edition of C and C++.
 
 Two builds of one program on one machine sort equal elements alike, read one clock and are told the
 same number, so that what hangs on them shows only where they are others.
@@ -17,8 +17,8 @@ from rheostat.measurement.code.compare_output import differences
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.program_inputs import ProgramInput
 from rheostat.measurement.code.reference import Expected
-from rheostat.measurement.code.toolchain import BuildKind
 from rheostat.measurement.code.verdict import Finding
+from rheostat.measurement.code.workbench import Built
 
 LIBRARY, HEADER = "another_library", "another_library.h"
 ASKS = re.compile(
@@ -37,6 +37,14 @@ CHARACTERS = re.compile(
     r"(?<!signed )\bchar\b(?!\s*(?:const\s*)?\*\s*(?:\*|argv|const\s+argv))|\bstd::string\b"
 )
 UNSIGNED = " and char without a sign (as on ARM, -funsigned-char)"
+ASSERTS = re.compile(r"assert|NDEBUG")
+WITHOUT_ASSERTS = " and without assertions (-DNDEBUG)"
+EDITIONS = {
+    "c": (("gnu23", "gnu2x"), ("gnu89", "gnu99")),
+    "c++": (("gnu++26", "gnu++23", "gnu++20"), ("gnu++98", "gnu++11", "gnu++14")),
+}
+"""From the newest down and from the oldest up: of each the first that a program builds as."""
+EDITION = " and as another edition of the language (-std={})"
 PLACED = " and built elsewhere (__FILE__)"
 OTHERWISE = " and what C leaves open done otherwise (order of equal elements, rand, clock)"
 
@@ -86,8 +94,7 @@ def _ways(case: Case) -> Iterator[tuple[str, dict[str, str], int, tuple[str, ...
     """What is done otherwise: in words, in the environment, with how many threads and flags."""
     if NAMED in case.candidate.text and NAMED not in case.original.text:
         yield PLACED, {}, 1, (f'-D{NAMED}="{ANOTHER_PLACE}"', "-Wno-builtin-macro-redefined")
-    if _by_sign(case):
-        yield UNSIGNED, {}, 1, ("-funsigned-char",)
+    yield from _built_otherwise(case)
     names = case.bench.imports(case.built) or frozenset()
     if any(ASKS.fullmatch(n) for n in names):
         for count in COUNTS:
@@ -96,15 +103,35 @@ def _ways(case: Case) -> Iterator[tuple[str, dict[str, str], int, tuple[str, ...
         yield OTHERWISE, {"RHEOSTAT_LIBRARY": "1"}, 1, ()
 
 
-def _by_sign(case: Case) -> bool:
-    """Whether the candidate is compiled to something else where ``char`` has no sign."""
+def _built_otherwise(case: Case) -> Iterator[tuple[str, dict[str, str], int, tuple[str, ...]]]:
+    """Flags that people add to a build, where they make another program of the candidate."""
     candidate = case.candidate
-    if candidate.build or case.on_host or not CHARACTERS.search(candidate.text):
-        return False
-    text = (BuildKind("text", "clang", flags, "-O1") for flags in ((), ("-funsigned-char",)))
-    one, other = (case.bench.build(candidate, kind, ("-S", "-emit-llvm", "-w", "-o", "-"))
-                  for kind in text)  # fmt: skip
-    return one.ok and other.ok and one.said.stdout != other.said.stdout
+    if candidate.build or case.on_host or not (plain := _bytes(case.built)):
+        return
+    every = [
+        [(UNSIGNED, "-funsigned-char")] if CHARACTERS.search(candidate.text) else [],
+        [(WITHOUT_ASSERTS, "-DNDEBUG")] if ASSERTS.search(candidate.text) else [],
+        *([(EDITION.format(e), f"-std={e}") for e in some] for some in _editions(candidate)),
+    ]
+    for ways in every:
+        for how, flag in ways:
+            other = replace(candidate, flags=(flag, *candidate.flags))
+            if made := _bytes(case.bench.build(other, case.kind)):
+                if made != plain:
+                    yield how, {}, 1, (flag,)
+                break
+
+
+def _editions(program: Program) -> tuple[tuple[str, ...], ...]:
+    """Of its language, unless its build names one."""
+    named = any(f.startswith("-std=") or f == "-ansi" for f in program.flags)
+    return () if named else EDITIONS["c++" if program.is_cxx else "c"]
+
+
+def _bytes(built: Built) -> bytes:
+    """What was built; empty where nothing was."""
+    path = built.folder / built.binary
+    return path.read_bytes() if built.ok and path.is_file() else b""
 
 
 def _known(case: Case) -> list[tuple[ProgramInput, str]]:

@@ -38,7 +38,7 @@ from rheostat.measurement.code.verdict import (
 from rheostat.measurement.code.workbench import Built, Workbench
 
 NUMBER = re.compile(
-    r"(?<![\w.])(?P<one>0[xX][\da-fA-F]{1,8}|[1-9]\d{0,8})[uUlL]{0,3}(?![\w.])"
+    r"(?<![\w.])(?P<one>0[xX][\da-fA-F]{1,8}|[1-9]\d{0,8})(?:[uUlL]{0,3}|\.0*[fF]?)(?![\w.])"
     r"(?:\s{0,9}(?P<how>\*|<<)\s{0,9}(?P<other>0[xX][\da-fA-F]{1,8}|[1-9]\d{0,8})[uUlL]{0,3}(?![\w.]))?"
 )
 LEAST_NUMBER, MOST_NUMBERS, MOST_SIZE, MOST_SHIFT = 3, 3, 10**9, 31
@@ -59,8 +59,8 @@ limits."""
 def numbers_in(text: str) -> list[int]:
     """Whole numbers that stand in a text, and products and shifts of two beside both.
 
-    >>> numbers_in("if (n > 16 * 1024u || n == 0x1F) m = 1 << 3;")
-    [16384, 16, 1024, 31, 8, 1, 3]
+    >>> numbers_in("if (n > 16 * 1024u || n == 0x1F) m = 1 << 3; x = n / 4096.0 + 0.5;")
+    [16384, 16, 1024, 31, 8, 1, 3, 4096]
     """
     made = []
     for m in NUMBER.finditer(text):
@@ -173,14 +173,16 @@ class Case:
     def own_edges(self) -> tuple[Expected, ...]:
         """Inputs at the numbers that stand in the candidate more often than in the original.
 
-        A condition on such a number goes one way at it and the other way at the next.
+        A condition on such a number goes one way at it and the other way at the next; at one of the
+        original's a quotient may be 1, of which a closed form divides by nothing.
         """
         ranges = [r for r in self.original.inputs.ranges.values() if r.kind == "size"]
         own = self._own_numbers
         products = sorted({a * b for a, b in combinations(own[-MOST_PAIRED:], 2)})  # n / a == b
+        theirs = sorted({n for n in numbers_in(self.original.text) if n >= LEAST_NUMBER})
         reached = (
             [n for n in some if any(r.low <= n <= r.high for r in ranges)][-MOST_NUMBERS:]
-            for some in (own, products)
+            for some in (own, products, theirs)
         )
         numbers = sorted({n for some in reached for n in some})
         return self.reference.around(numbers) if numbers and not self.on_host else ()

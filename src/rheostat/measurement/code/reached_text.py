@@ -20,6 +20,7 @@ from rheostat.measurement.code.reached_choices import (
 )
 from rheostat.measurement.code.reached_constants import (
     CONSTANT,
+    asked_before,
     constant_loads,
     globals_set_once,
     set_once,
@@ -138,6 +139,7 @@ class _Marker:
     def _function(self, rows: list[str]) -> Iterator[str]:
         self.rows = rows
         self.defined = dict(r.strip().split(" = ", 1) for r in rows[1:] if " = " in r)
+        self.asked = asked_before(rows, self.defined)
         self.inexact = {v: most for (f, v), most in self.all_inexact.items() if f == self.function}
         local = {p: v for p, v in set_once(rows).items() if CONSTANT.fullmatch(v)}
         self.set_once = self.globals | local
@@ -159,7 +161,8 @@ class _Marker:
         made.blocks[self.function, label] = block
         made.end += 1
         branch = next((m for row in rows if (m := BRANCH.match(row))), None)
-        self.constant, self.impossible = constant_loads(rows, self.defined), ""
+        asked = self.asked.get(label, {})
+        self.constant, self.impossible = constant_loads(rows, self.defined, asked), ""
         for row in rows:
             self._noted(block, row)
             if m := SWITCH.match(row):

@@ -1,7 +1,7 @@
 """Whole numbers that are taken from floating-point ones which were made of whole numbers.
 
 A quotient's whole part is right as long as the numbers are held exactly; that of a logarithm or of
-a product with a reciprocal may be one less where it should be a whole number, and the exponent of
+a product with a quotient may be one less where it should be a whole number, and the exponent of
 a rounded number one more.
 """
 
@@ -38,7 +38,7 @@ OPERATION = re.compile(r"(?:f(?:add|sub|mul|div|rem|neg)|fpext|fptrunc|select|ph
 PRODUCT = re.compile(
     r"f(?P<how>mul|div) (?:[a-z]+ )*(?:float|double) (?P<one>[^\s,]+), (?P<other>[^\s,]+)"
 )
-RECIPROCAL = re.compile(r"fdiv (?:[a-z]+ )*(?:float|double) (?:0x\w+|[-\d.e+]+), %")
+QUOTIENT = re.compile(r"fdiv (?:[a-z]+ )*(?:float|double) [^\s,]+, %")
 ROUNDED_LATE = {"log": 0, "logf": 0, "exp": 0, "pow": 0, "cbrt": 0, "hypot": 0, "sin": 0, "cos": 0,
                 "tan": 0, "atan": 0, "log10": 0, "log1p": 0}  # fmt: skip
 LOG2 = {"float": 2**12, "double": 2**32}
@@ -168,13 +168,13 @@ def _is_product(f: FloatFlow, said: str) -> bool:
 
 
 def _by_rounded(f: FloatFlow, said: str) -> bool:
-    """Whether it is a product with a reciprocal, or with a constant that is not held exactly."""
+    """Whether it is a product with a quotient, or with a constant that is not held exactly."""
     m = PRODUCT.match(said)
     if not m:
         return False
     sides = (m["other"],) if m["how"] == "div" else (m["one"], m["other"])
     return any(not _is_exact(s) if not s.startswith("%") else m["how"] == "mul" and
-               any(RECIPROCAL.match(f.defined.get(o, "")) for o in f.all_origins([s]))
+               any(QUOTIENT.match(f.defined.get(o, "")) for o in f.all_origins([s]))
                for s in sides)  # fmt: skip
 
 
