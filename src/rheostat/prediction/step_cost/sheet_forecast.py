@@ -23,7 +23,7 @@ DRAWS = 201
 UNSEEN_SPREAD = 0.3
 """Log spread of a step that is none of the tables': its code, framework and host are its own.  With
 it transformers of one table and networks of the other, each predicted from the other table alone,
-lie in 90 % intervals as often as that (79 and 100 %: python benchmarks/dnn_device_law.py --tasks
+lie in 90 % intervals as often as that (84 and 100 %: python benchmarks/dnn_device_law.py --tasks
 other-source)."""
 UNKNOWN_SPREAD = 0.5
 """Log spread for each share of the operations whose arithmetic is not known, or never timed."""
