@@ -21,6 +21,7 @@ class PyRheostat(PythonPackage):
     depends_on("py-scipy@1.15:", type=("build", "run"))
     depends_on("py-polars@1.30:", type=("build", "run"))
     depends_on("py-pyarrow@17:", type=("build", "run"))
+    depends_on("py-python-calamine@0.6:", type=("build", "run"))
     depends_on("py-numba@0.61:", type=("build", "run"))
     depends_on("py-scikit-learn@1.6:", type=("build", "run"))
     depends_on("py-skops@0.13:", type=("build", "run"))

@@ -247,8 +247,8 @@ def test_marks_are_kept_once_and_every_odd_line_is_noted(tmp_path):
                                (1, 11, 0, 1, 4e-3), (0, 12, 1, 2, 3e-3)]  # fmt: skip
     assert notes == [Note("the line is no iteration mark", (3, 4, 5), 3, dropped=True),
                      Note("the mark is there before", (2,), 1, dropped=True)]  # fmt: skip
-    iteration, when, _ = application_marks(finished, 0)
-    assert (iteration.tolist(), when.tolist()) == ([0, 1], [0.5e-3, 3e-3])
+    marks = application_marks(finished, 0)
+    assert (marks.iteration.tolist(), marks.time_s.tolist()) == ([0, 1], [0.5e-3, 3e-3])
     _, notes = read_iteration_log(written(tmp_path / "log", mark(0, 0, 1)))
     assert notes == []
     refused(
@@ -264,8 +264,8 @@ def test_a_rank_three_iterations_behind_is_waited_for_and_one_further_behind_is_
 ):
     lines = [mark(i, r, 1e6 * (i + 1)) for r in range(3) for i in range(11 if r else last + 1)]
     finished, _ = read_iteration_log(written(tmp_path / "log", "\n".join(lines)))
-    iteration, _, missing = application_marks(finished, 0)
-    assert (iteration.tolist(), missing) == (list(range(end + 1)), end - last)
+    marks = application_marks(finished, 0)
+    assert (marks.iteration.tolist(), marks.missing) == (list(range(end + 1)), end - last)
 
 
 def test_links_of_each_kind_and_lines_that_are_none(tmp_path):

@@ -14,7 +14,7 @@ from rheostat.core.outcome import Outcome
 from rheostat.prediction.accelerators import accelerator
 from rheostat.prediction.architectures import training_step
 from rheostat.prediction.step_cost import StepCost, stacking
-from rheostat.prediction.step_cost.device_law import MEAN, NAMES, DeviceLaw, Work
+from rheostat.prediction.step_cost.device_law import DEPARTURE, MEAN, NAMES, DeviceLaw, Work
 from rheostat.prediction.step_cost.next_runs import next_runs
 from rheostat.prediction.step_cost.rows import TrainingRows
 from rheostat.prediction.step_cost.several_devices import ring_all_reduce_s
@@ -155,12 +155,13 @@ def test_a_result_that_is_taken_apart_is_no_memory_of_its_own():
 
 @pytest.mark.parametrize(("place", "operation"), [
     (0, (0, 1e18, 1.0, 1.0)), (1, (-1, 0.0, 1e15, 1.0)), (2, (-1, 0.0, 0.0, 1.0)),
+    (3, (1, 1e18, 1.0, 1.0)),
 ])  # fmt: skip
 def test_a_departure_of_a_device_makes_its_part_longer(place, operation):
     kind, *rest = np.array([operation], dtype=float).T
     work, sheet = Work(kind.astype(np.int64), *rest), replace(accelerator("A100"), power_w=np.inf)
-    away = 0.3 * (np.arange(3) == place)
-    n = len(NAMES) + 3
+    away = 0.3 * (np.arange(len(DEPARTURE)) == place)
+    n = len(NAMES) + len(DEPARTURE)
     law = DeviceLaw(np.concatenate([MEAN, away]), 1e-6 * np.eye(n), ("mine",))
     slower, plain = law.predict(work, sheet, "mine")[0], DeviceLaw.prior().predict(work, sheet)[0]
     assert slower - plain == pytest.approx(0.3, abs=1e-3)
