@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import replace
 
 import pytest
@@ -249,19 +249,47 @@ def one() -> Iterator[Verifier]:
         yield made
 
 
-@pytest.mark.skipif(bool(LACKING), reason=LACKING)
-@pytest.mark.parametrize("name", NEVER)
-def test_what_no_input_decides_is_named_by_its_line(one: Verifier, name: str) -> None:
-    candidate = program(f"  for (int i = 0; i < n; i++) {NEVER[name]}")
-    findings = unreached(Case(candidate, one.reference))
-    assert {f.line for f in findings} <= {14, 15, 16}
-    assert findings
+def by_lines(bodies: Mapping[str, str]) -> tuple[Program, dict[str, range]]:
+    """A program of all bodies, each with a sum of its own, and the lines that each stands on."""
+    text, lines = "  unsigned long all = 0;\n", {}
+    for name, body in bodies.items():
+        first = f"{TEXT.partition('SUM')[0]}{text}".count("\n") + 2
+        text += f"  {{ unsigned long sum = 0;\n{body}\n  all += sum; }}\n"
+        lines[name] = range(first, first + body.count("\n") + 1)
+    return program(f"{text}  sum += all;"), lines
+
+
+def parts(bodies: Mapping[str, str], many: int, alone: Container[str]) -> list[dict[str, str]]:
+    """Bodies that one program may have, about so many, as those with a pragma and those without."""
+    kinds = [[n for n in bodies if n not in alone and ("#pragma" in bodies[n]) == shared]
+             for shared in (False, True)]  # fmt: skip
+    named = [kind[at : at + many] for kind in kinds for at in range(0, len(kind), many)]
+    named += [[n] for n in bodies if n in alone]
+    return [{n: bodies[n] for n in some} for some in named]
+
+
+IN_LOOPS = {name: f"  for (int i = 0; i < n; i++) {body}" for name, body in NEVER.items()}
+THREADS = [name for name in NEVER if name.startswith("thread number")]
+"""What numbers of threads decide is said before any input is run."""
+SETS_INPUTS = [name for name, body in REACHED.items() if "a[i] =" in body]
 
 
 @pytest.mark.skipif(bool(LACKING), reason=LACKING)
-@pytest.mark.parametrize("name", REACHED)
-def test_right_programs_are_not_doubted(one: Verifier, name: str) -> None:
-    assert not unreached(Case(program(REACHED[name]), one.reference))
+@pytest.mark.parametrize("bodies", parts(IN_LOOPS, 16, THREADS), ids=", ".join)
+def test_what_no_input_decides_is_named_by_its_line(one: Verifier, bodies: dict[str, str]) -> None:
+    candidate, lines = by_lines(bodies)
+    named = {f.line for f in unreached(Case(candidate, one.reference))}
+    assert [name for name, its in lines.items() if not named & set(its)] == []
+    assert named <= {line for its in lines.values() for line in its}
+
+
+@pytest.mark.skipif(bool(LACKING), reason=LACKING)
+@pytest.mark.parametrize("bodies", parts(REACHED, 12, SETS_INPUTS), ids=", ".join)
+def test_right_programs_are_not_doubted(one: Verifier, bodies: dict[str, str]) -> None:
+    candidate, lines = by_lines(bodies)
+    doubted = [f.line for f in unreached(Case(candidate, one.reference))]
+    assert [name for name, its in lines.items() if set(doubted) & set(its)] == []
+    assert doubted == []
 
 
 @pytest.mark.skipif(bool(LACKING), reason=LACKING)

@@ -24,6 +24,8 @@ HELD = {"eq": lambda low, high: (low == high == 0, low <= 0 <= high),
         "gt": lambda low, high: (low > 0, high > 0)}  # fmt: skip
 """Of each comparison with 0 whether it always holds between two ends, and whether it ever does."""
 REGION = re.compile(r"call void .*@__kmpc_fork_call\(.*?, ptr @([-\w.$]+)(.*)")
+ALONE = re.compile(r"call void @([-\w.$]+)\(ptr [^,]+, ptr [^,)]+(.*)")
+"""A parallel region that its `if` clause lets one thread run: the same region, called."""
 OWN = 2
 """Parameters of a parallel region that are none of the program's."""
 DEEPEST = 20
@@ -95,7 +97,7 @@ class Stated:
 
     def _changing(self, row: str) -> str:
         """A row; of one that starts a parallel region only the places that it may change."""
-        m = REGION.search(row)
+        m = REGION.search(row) or ALONE.search(row)
         if not m or m[1] not in self.regions:
             return row
         given, names = POINTER.findall(m[2]), self.parameters[m[1]][OWN:]
