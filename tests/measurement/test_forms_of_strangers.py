@@ -228,3 +228,43 @@ def test_damaged_json_is_still_told_as_json(tmp_path):
     (file := tmp_path / "runs.json").write_text('[ {"nodes": 1, "time_s": 9} {"nodes": 2}]')
     with pytest.raises(DataError, match="list of objects as JSON"):
         read(file, "runs")
+
+
+def _each(row: str, head: str = "", end: str = "") -> str:
+    rows = [row.format(n=n, s=s, kj=kj) for n, s, kj in ((1, 90, 20), (2, 50, 24), (4, 30, 28))]
+    return "\n".join([head, *rows, end]) + "\n"
+
+
+LAID_OUT = {
+    "yaml": _each("- nodes: {n}  # of 8\n  time_s: {s}\n  energy_kj: {kj}"),
+    "yaml below a name": _each("  - nodes: {n}\n    time_s: {s}\n    energy_kj: {kj}", "runs:"),
+    "latex": _each(
+        r"{n} & ${s}$ & \textbf{{{kj}}} \\ \hline",
+        "\\begin{table}\\centering\n\\begin{tabular}{rrr}\n\\toprule\n"
+        r"nodes & time (s) & energy (kJ) \\" + "\n\\midrule",
+        "\\bottomrule\n\\end{tabular}\n\\caption{Runs & more}\n\\end{table}",
+    ),
+}
+
+
+@pytest.mark.parametrize("form", LAID_OUT)
+def test_lists_of_yaml_and_tables_of_latex_are_read_as_rows(tmp_path, form):
+    (file := tmp_path / "runs").write_text(LAID_OUT[form].lstrip("\n"))
+    jobs = read(file)
+    assert jobs.frame.select("nodes", "runtime_s", "energy_j").rows() == [
+        (1, 90.0, 20e3), (2, 50.0, 24e3), (4, 30.0, 28e3),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "- config: {nodes: 1}\n  result: {time_s: 9, energy_kj: 2}\n",
+        "- config:\n    nodes: 1\n  time_s: 9\n  energy_kj: 2\n",
+        "- app: lbm\n  runs:\n  - nodes: 1\n    time_s: 9\n",
+    ],
+)
+def test_yaml_of_mappings_in_mappings_is_named_with_what_makes_it_json(tmp_path, rows):
+    (file := tmp_path / "runs.yaml").write_text(rows * 3)
+    with pytest.raises(FileKindError, match=r"YAML list.*yaml\.safe_load.*< FILE > runs\.json"):
+        read(file)

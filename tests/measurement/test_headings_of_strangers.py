@@ -134,3 +134,25 @@ def test_a_run_that_did_not_converge_is_no_repeat(tmp_path):
     text = lines("nodes,time_s,energy_j,converged", "{n},{s},{j},TRUE") + "4,2,900,FALSE\n"
     (file := tmp_path / "runs.csv").write_text(text)
     assert read(file).frame["censored"].to_list() == [False, False, False, True]
+
+
+ABOVE = "# weak scaling, times in minutes; energy [kWh]\nnodes,time,energy,start\n"
+
+
+def test_units_that_a_comment_above_the_headings_says_are_those_of_the_columns(tmp_path):
+    (file := tmp_path / "runs.csv").write_text(ABOVE + "1,60,0.5,0\n2,33,0.6,7200\n")
+    jobs = read(file)
+    assert jobs.frame["runtime_s"].to_list() == [3600.0, 1980.0]
+    assert jobs.frame["energy_j"].to_list() == pytest.approx([1.8e6, 2.16e6])
+    assert any("time [minutes], energy [kWh]" in n.message for n in jobs.notes)
+    named = read(file, options={"columns": {"runtime_s": "time", "energy_j": "energy*3.6e3"}})
+    assert named.frame["runtime_s"].to_list() == [3600.0, 1980.0]
+    assert named.frame["energy_j"].to_list() == pytest.approx([1800.0, 2160.0])
+
+
+@pytest.mark.parametrize(
+    "above", ["# time in queue is not counted", "# times in minutes\n# time in s", "# 12 min"]
+)
+def test_a_comment_that_says_no_unit_or_two_changes_nothing(tmp_path, above):
+    (file := tmp_path / "runs.csv").write_text(f"{above}\nnodes,time\n1,60\n2,33\n")
+    assert read(file).frame["runtime_s"].to_list() == [60.0, 33.0]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -160,3 +162,21 @@ def test_a_rate_beside_power_is_named_by_decide():
                      "samples_per_sec": [90.0, 100.0, 105.0]})  # fmt: skip
     with pytest.raises(rh.errors.DataError, match="runtime_s=1/samples_per_sec"):
         rh.decide(runs, knobs="cap_w=200,250,300")
+
+
+UNITS = "# of Accelerators,Model,Result,Units,Power (W)\n" + "".join(
+    f"{n},resnet50,{900 * n},Samples/s,{300 * n}\n{n},llama2,{80 * n},Tokens/s,{320 * n}\n"
+    for n in (1, 2, 4)
+)
+
+
+@pytest.mark.parametrize(("unit", "watts"), [("Samples/s", 300), ("Tokens/s", 320)])
+def test_results_in_several_units_are_told_apart_and_their_rate_is_proposed(tmp_path, unit, watts):
+    (file := tmp_path / "results.csv").write_text(UNITS)
+    asked = {"knobs": "gpus", "where": [f"Units={unit}"]}
+    with pytest.raises(DataError, match=re.escape(f"--column 'runtime_s=1/Result [{unit}]'")):
+        rh.front(file, **asked)
+    answer = rh.front(file, renamed=[f"runtime_s=1/Result [{unit}]"], **asked)
+    joules = answer.front.mean("energy_j")
+    per_s = 900 if unit == "Samples/s" else 80
+    assert joules == pytest.approx([watts / per_s] * 3)

@@ -137,3 +137,11 @@ def test_decide_names_a_run_unlike_its_repeats_as_front_does():
     (note,) = (n for n in other.notes if n.startswith("one run at"))
     assert note.startswith("one run at cap_w 200, app other took 416 s")
     assert note.count("one run at") == 1
+
+
+def test_a_system_for_each_setting_of_one_accelerator_is_the_name_of_the_setting():
+    runs = {"gpus": [1, 2, 4], "System": ["x1", "x2", "x4"], "Accelerator": ["H100"] * 3}
+    assert split_settings(table(runs), ["gpus"]) is None
+    other = {**runs, "Accelerator": ["H100", "A100", "H100"]}
+    assert split_settings(table(other), ["gpus"]) is not None
+    assert split_settings(table(runs).select(["gpus", "System"]), ["gpus"]) is not None

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from shlex import quote
 from typing import Any
 
 import polars as pl
@@ -20,9 +18,7 @@ from rheostat.decision.trials.found_trial import with_found_trial
 from rheostat.decision.trials.trial_size import with_trial as joined
 from rheostat.errors import DataError
 from rheostat.measurement.read import guess_format, read
-from rheostat.measurement.runs.derived import only_grows
 from rheostat.measurement.runs.guess import guess_name
-from rheostat.measurement.runs.header_units import split_unit
 from rheostat.measurement.runs.mapping import headings_meant, present
 from rheostat.measurement.runs.named_otherwise import words_by_ours
 from rheostat.measurement.runs.reader import table_frame
@@ -39,6 +35,7 @@ from rheostat.questions.parse import (
     parse_value,
     unit_of,
 )
+from rheostat.questions.settings import lacking
 from rheostat.recipes import nodecount
 from rheostat.simulation.log_machine import placed
 
@@ -46,12 +43,6 @@ Jobs = JobTable | Path | str
 Model = Predictor | Path | str
 Place = Machine | Path | str | int | None
 """A machine, its processors, or its TOML file; None is the machine of the log."""
-POWERED = re.compile(r"energy|power|joule|watt|_j$|_w$")
-RATE = re.compile(r"per_s(ec|econd)?$|/ ?s(ec|econd)?$|flops?$|throughput|mlups|rate$|speed$|fom")
-TIMED = re.compile(r"time|elapsed|duration|latency|_(s|ms|us|secs?|seconds|mins?|minutes)$|"
-                   rf"{RATE.pattern}")  # fmt: skip
-TOKENS = re.compile(r"tok(en)?s?([_/ ]|$)|ttft|tpot|itl|_tps")
-"""Times and speeds of a token or of the first one are none of a run."""
 UNUSED = (
     "not used, though it goes with the run time: {}, which counts as known at the end; if it is "
     "known at submission: {} (fit, front, decide), or [known] of --map"
@@ -287,20 +278,11 @@ def fitted(
     if model is not None:
         return model
     if unused := unused_columns(jobs):
-        each = " ".join(f"--known {their_name(jobs, c)}=submit" for c in unused)
+        each = " ".join(f"--known {lacking.their_name(jobs, c)}=submit" for c in unused)
         listener.note(UNUSED.format(", ".join(unused), each))
     new = nodecount.model(kind, jobs, knobs=tuple(knobs), by=by, seed=seed)
     with listener.working(f"learning from {len(jobs):,} jobs"):
         return new.fit(jobs)
-
-
-def without_energy(columns: Iterable[str]) -> str:
-    """Objectives that need no energy; node-hours need nodes.
-
-    >>> without_energy(["nodes"]), without_energy(["cap_w"])
-    ('runtime_s,node_hours', 'runtime_s')
-    """
-    return "runtime_s,node_hours" if "nodes" in columns else "runtime_s"
 
 
 def countable(wanted: Iterable[str], columns: Iterable[str]) -> None:
@@ -308,7 +290,9 @@ def countable(wanted: Iterable[str], columns: Iterable[str]) -> None:
     known = list(columns)
     if "node_hours" in wanted and not {"nodes", "node_hours"} & set(known):
         problem = f"node_hours needs a knob or column nodes; there are {', '.join(known)}"
-        raise DataError("--objectives", [problem, f"try --objectives {without_energy(known)}"])
+        raise DataError(
+            "--objectives", [problem, f"try --objectives {lacking.without_energy(known)}"]
+        )
 
 
 def usual_objectives(log: JobTable, model: Model | None = None) -> tuple[str, ...]:
@@ -322,15 +306,18 @@ def usual_objectives(log: JobTable, model: Model | None = None) -> tuple[str, ..
         return ("runtime_s", "energy_j")
     if measured and "runtime_s" not in measured:
         return judged(log, ("runtime_s", "energy_j"))
-    usual = parse_names(without_energy(log.columns))
+    usual = parse_names(lacking.without_energy(log.columns))
     listener.note(f"no row has power or energy: advice is for {' and '.join(usual)}")
     return usual
 
 
-def judged(jobs: JobTable, objectives: Names, *, model: bool = True) -> tuple[str, ...]:
+def judged(
+    jobs: JobTable, objectives: Names, *, model: bool = True, own: JobTable | None = None
+) -> tuple[str, ...]:
     """The objectives, if the log can teach them; a log without power cannot teach energy.
 
-    ``model`` tells whether the question takes a model that could.
+    ``model`` tells whether the question takes a model that could; of a table's columns, those that
+    the ``own`` rows fill are proposed.
     """
     wanted, measured = parse_objectives(objectives), nodecount.targets_in(jobs)
     needed = POWER_NEEDED if "runtime_s" in measured else TIME_NEEDED
@@ -339,9 +326,9 @@ def judged(jobs: JobTable, objectives: Names, *, model: bool = True) -> tuple[st
         raise DataError(
             f"asked for {', '.join(wanted)}",
             [
-                f"{_missing(measured)}, so {', '.join(blind)} cannot be learnt",
-                *_perhaps(jobs, measured),
-                *_instead(jobs, measured, model=model),
+                f"{lacking.missing(measured)}, so {', '.join(blind)} cannot be learnt",
+                *lacking.perhaps(own or jobs, measured),
+                *lacking.instead(own or jobs, measured, model=model),
             ],
         )
     return wanted
@@ -350,48 +337,3 @@ def judged(jobs: JobTable, objectives: Names, *, model: bool = True) -> tuple[st
 POWER_NEEDED = ("energy_j", "power_w", "edp_js")
 TIME_NEEDED = ("runtime_s", "node_hours", "edp_js", "ed2p_js2")
 """Objectives that a log without power, and one without run times, cannot teach."""
-
-
-def _instead(jobs: JobTable, measured: Sequence[str], *, model: bool) -> list[str]:
-    if measured and "runtime_s" not in measured:
-        given = _perhaps(jobs, measured)
-        return [] if given else ["where a column is one: --column runtime_s=THEIRS, a rate: "
-                                 "runtime_s=1/THEIRS"]  # fmt: skip
-    return [f"try --objectives {without_energy(jobs.columns)}" + ", or give --model" * model]
-
-
-def _missing(measured: Sequence[str]) -> str:
-    if measured and "runtime_s" not in measured:
-        return "no row of this log has a run time"
-    return "no row of this log has power or energy"
-
-
-def _perhaps(jobs: JobTable, measured: Sequence[str]) -> list[str]:
-    """Columns whose names speak of what is missing, as they would be named."""
-    ours, pattern = ("runtime_s", TIMED) if measured else ("energy_j", POWERED)
-    ours, pattern = ("energy_j", POWERED) if "runtime_s" in measured else (ours, pattern)
-    own = [c for c in jobs.columns if c not in VOCABULARY and not TOKENS.search(c.lower())]
-    powered = [c for c in own if pattern.search(c.lower())]
-    names = [their_name(jobs, c) for c in powered]
-    if not names:
-        return []
-    rate = ours == "runtime_s" and RATE.search(names[0].lower())
-    watts = split_unit(names[0])[1] == "_w" or re.search("^(?!.*energy).*power", names[0].lower())
-    ours = "power_w" if ours == "energy_j" and watts else ours
-    if len(names) == 1 and (grown := [n for n in names if only_grows(jobs.frame[powered[0]])]):
-        return [
-            f"{grown[0]} only grows from row to row, as the readings of a meter do: write what "
-            "each run took, its reading after it less the one before it, as energy_j"
-        ]
-    alike = [n for n in names if split_unit(n)[1] == split_unit(names[0])[1]]
-    parts = ours != "runtime_s" and len(alike) > 1  # of processors and memory, say
-    inverse = "1/" if rate else ""
-    said = f"--column {quote(f'{ours}={inverse}{names[0]}')}"
-    added = quote(f"{ours}={'+'.join(alike)}")
-    both = f" (or --column {added}: their sum)" * parts
-    return [f"is it {' or '.join(names)}? name it: {said}{both}"]
-
-
-def their_name(jobs: JobTable, name: str) -> str:
-    """A column's name in the file."""
-    return jobs.schema[name].meaning.removeprefix("from ") or name

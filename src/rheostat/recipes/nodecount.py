@@ -195,13 +195,18 @@ def confounded(runs: JobTable, knobs: Sequence[str]) -> tuple[str, ...]:
     )  # fmt: skip
 
 
+def _is_hardware(runs: JobTable, column: str) -> bool:
+    return bool(HARDWARE.fullmatch(plain(column))) and runs.frame[column].dtype == pl.String
+
+
 def split_settings(
     runs: JobTable, knobs: Sequence[str]
 ) -> tuple[str, dict[str, tuple[str, ...]]] | None:
     """A column of hardware or work of which no value ran all settings: its name, what each ran.
 
     Settings of one knob are then compared across machines or problems; None where that is not so.
-    A size of which some value ran one setting alone may follow from the knob: weak scaling.
+    A size of which some value ran one setting alone may follow from the knob: weak scaling.  A
+    system of its own for each setting, of one accelerator or processor, is the setting's name.
 
     >>> from rheostat import table
     >>> runs = {"batch_size": [8, 16, 16, 32], "gpu": ["H100", "H100", "A100", "A100"]}
@@ -210,9 +215,10 @@ def split_settings(
     """
     if len(knobs) != 1 or knobs[0] not in runs.columns:
         return None
-    knob = knobs[0]
+    knob, hardware = knobs[0], [c for c in runs.columns if _is_hardware(runs, c)]
+    one_kind = any(runs.frame[c].drop_nulls().n_unique() == 1 for c in hardware)
     for column in (c for c in runs.columns if c != knob):
-        machine = HARDWARE.fullmatch(plain(column)) and runs.frame[column].dtype == pl.String
+        machine = column in hardware
         size = column not in VOCABULARY and PROBLEM.search(plain(column))
         if not (machine or size):
             continue
@@ -222,6 +228,8 @@ def split_settings(
             for (v,), own in pairs.group_by(column, maintain_order=True)
         }
         each = [len(own) for own in ran.values()]
+        if one_kind and max(each, default=0) == 1 and len(ran) == pairs[knob].n_unique():
+            continue
         if len(ran) > 1 and max(each) < pairs[knob].n_unique() and (machine or min(each) > 1):
             return column, ran
     return None

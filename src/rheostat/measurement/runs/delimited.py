@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import codecs
 import csv
+import itertools
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -38,6 +39,7 @@ from rheostat.measurement.runs.table_shapes import (
     untitled,
     without_rulers,
 )
+from rheostat.measurement.runs.units_above import with_units_above
 from rheostat.measurement.runs.words_among_numbers import parted
 
 COMMA_NUMBER = re.compile(r"[-+]?\d+(,\d+)?(e[-+]?\d+)?", re.IGNORECASE)
@@ -101,7 +103,9 @@ def read_delimited(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFr
     else:
         notes += _unclear(cells)
     frame, said = typed_frame(cells, good)
-    return frame, [*notes, *said]
+    commented = itertools.takewhile(lambda x: x.lstrip()[:1] in ("#", ""), lines)
+    frame, read_above = with_units_above(frame, [*commented, *titles])
+    return frame, [*notes, *said, *read_above]
 
 
 def _table(path: str | Path, lines: list[str]) -> tuple[list[list[str]], str, list[str], list[int]]:

@@ -1,14 +1,16 @@
-"""One row a job: steps of a job, its hosts, and rows that two exports both hold are no jobs."""
+"""One row a job: its steps, hosts and ranks, and rows that two exports hold, are no jobs."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 import polars as pl
 
 from rheostat.core.jobs import Column, Note
 from rheostat.core.vocabulary import VOCABULARY
 from rheostat.measurement.checks import ROW, note_rows
+from rheostat.measurement.runs.rank_rows import ranks_together
 
 MEASURED = ("runtime_s", "power_w", "energy_j")
 SUMMED = ("power_w", "energy_j")
@@ -21,13 +23,16 @@ MOSTLY = 0.9
 """Of the jobs of several rows: where so many have equal energies these are of the whole job."""
 
 
-def one_row_a_job(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note], list[Column]]:
+def one_row_a_job(
+    table: pl.DataFrame, headings: Mapping[str, str]
+) -> tuple[pl.DataFrame, list[Note], list[Column]]:
     """The table with a row for each job, what is said of the others, and the columns it gained."""
     kept, steps = without_steps(table)
     kept, twice = listed_twice(kept)
     kept, hosts = hosts_together(kept)
+    kept, ranks = ranks_together(kept, headings)
     gained = [VOCABULARY[c] for c in kept.columns if c not in table.columns]
-    return kept, [*steps, *twice, *hosts], gained
+    return kept, [*steps, *twice, *hosts, *ranks], gained
 
 
 def without_steps(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:

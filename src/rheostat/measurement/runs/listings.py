@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 
 from rheostat.measurement.batch_systems import flux, htcondor, lsf, pbs_json
+from rheostat.measurement.runs.pair_lines import is_flat, is_yaml
 
 SACCT = "sacct -a -X --parsable2 -S 2026-10-01 -E 2026-11-01 --format=ALL > october.txt"
 POWER = "what `ipmitool dcmi power reading` prints every 10 s, all of it in one file"
@@ -35,16 +36,23 @@ KINDS: tuple[tuple[str, str, str], ...] = (
 )  # fmt: skip
 """A line that only such a listing has, who prints it, and what has the run times or the clock."""
 LOOKED_AT = 10
+YAML = (
+    "is a YAML list whose rows hold lists or mappings: as JSON it is read: "
+    "python3 -c 'import json, sys, yaml; json.dump(yaml.safe_load(sys.stdin), sys.stdout)' "
+    "< FILE > runs.json"
+)
 
 
 def listing_said(lines: Sequence[str]) -> str:
-    """What prints a list of the moment and what to export instead; "" for any other text.
+    """What prints such a text and what to export instead; "" for any other.
 
     >>> listing_said(["JOBID   USER    STAT  QUEUE", "1004 u RUN normal"])[:35]
     'is a list of this moment by bjobs: '
     >>> listing_said(["nodes,time_s", "1,9"])
     ''
     """
+    if is_yaml(lines) and not is_flat(lines):
+        return YAML
     for line in lines[:LOOKED_AT]:
         for mark, name, instead in KINDS:
             if re.match(mark, line):

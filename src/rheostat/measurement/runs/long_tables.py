@@ -23,6 +23,8 @@ SETTING = re.compile(
 """A heading that is a setting: ``4 nodes``, ``n=4``, ``128``, ``250 W``."""
 MOST = 100
 """Quantities of a run; more of them are no headings."""
+MOST_UNITS = 8
+"""Of one result."""
 ONE_NAME = 2
 """Values of a column with one name and empty cells, which may be a run of nothing."""
 QUANTITIES = ("runtime_s", "energy_j", "power_w")
@@ -90,7 +92,9 @@ def quantities_across(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
 
 
 def results_in_units(frame: pl.DataFrame) -> pl.DataFrame:
-    """A table of results with one unit in a column beside, as of MLPerf, with it in the heading.
+    """A table of results with their unit in a column beside, as of MLPerf, with it in the heading.
+
+    Results in several units are as many columns, and the units stay a column.
 
     >>> runs = {"Result": [9.0, 8.0], "Units": ["Tokens/s"] * 2, "Power Result": [7.0, 6.0],
     ...         "Power Units": ["Watts"] * 2}
@@ -103,10 +107,12 @@ def results_in_units(frame: pl.DataFrame) -> pl.DataFrame:
         beside = [c for c in frame.columns if unit.fullmatch(c)]
         if stem == column or len(beside) != 1 or frame[beside[0]].dtype != pl.String:
             continue
-        units = frame[beside[0]].drop_nulls().unique().to_list()
-        heading = f"{stem or column} [{units[0]}]" if len(units) == 1 else column
-        if len(units) == 1 and heading not in frame.columns:
-            frame = frame.rename({column: heading}).drop(beside)
+        units = frame[beside[0]].drop_nulls().unique(maintain_order=True).to_list()
+        own = {f"{stem or column} [{u}]": pl.col(beside[0]) == u for u in units}
+        if own.keys() & {*frame.columns} or not 0 < len(units) <= MOST_UNITS:
+            continue
+        frame = frame.with_columns(pl.when(of).then(column).alias(h) for h, of in own.items())
+        frame = frame.drop(column, *beside[: len(units) == 1])
     return frame
 
 

@@ -205,6 +205,8 @@ def spelled(named: Mapping[str, Any], headings: Collection[str]) -> dict[str, An
 
     >>> spelled({"runtime_s": "1/speed", "power_w": "(A+B)*1e-3"}, ["speed", "A", "B"])["power_w"]
     {'from': ['A', 'B'], 'inverse': False, 'scale': 0.001}
+    >>> spelled({"runtime_s": "time"}, ["Time [min]"])
+    {'runtime_s': 'Time [min]'}
     """
     return {ours: _spelled(theirs, headings) for ours, theirs in named.items()}
 
@@ -239,17 +241,27 @@ def present(named: Mapping[str, Any], headings: Collection[str]) -> dict[str, An
 
 
 def _spelled(theirs: Any, headings: Collection[str]) -> Any:
-    of = SPELLED.fullmatch(theirs) if isinstance(theirs, str) and theirs not in headings else None
+    if not isinstance(theirs, str) or theirs in headings or theirs.startswith("="):
+        return theirs
+    if (meant := _heading(theirs, headings)) in headings:
+        return meant
+    of = SPELLED.fullmatch(theirs)
     if of is None:
         return theirs
     scale, one = of["scale"], of["rest"]
     inner = one[1:-1] if one.startswith("(") and one.endswith(")") else one
     names = [one] if one in headings else [part.strip() for part in inner.split("+")]
+    names = [_heading(name, headings) for name in names]
     whole = len(names) == 1 or inner != one or not (scale or of["over"])  # of a sum, not of its end
     if not whole or not set(names) <= set(headings):
         return theirs
     how = {"from": names, "inverse": bool(of["over"])}
     return how | ({"scale": float(scale)} if scale else {})
+
+
+def _heading(name: str, headings: Collection[str]) -> str:
+    """The heading that a name is, or that alone differs from it in capitals, marks or a unit."""
+    return name if name in headings else next(iter(headings_meant([name], headings)), name)
 
 
 def _refuse_rate(ours: str, theirs: tuple[str, ...]) -> None:

@@ -20,6 +20,10 @@ EQUAL = re.compile(
 PART = re.compile(r"\s*([A-Za-z][\w .()\[\]/%#-]*?)\s*[:=]\s*(\S.*?)\s*")
 APART = re.compile(r"[,;|\t]|\s{2,}")
 LINE = re.compile(r"\s*([A-Za-z#][^\t=]{0,70}?)\s*(?::\s|=|:$)\s*(.*?)\s*")
+ITEM = re.compile(r"(?P<indent>\s*)-\s+(?=[A-Za-z#])")
+"""A dash before the first name of a row, as in YAML."""
+NESTED = re.compile(r"\s*(-\s+)?[\w .()\[\]/%-]+:(\s*[{\[|>&*].*|\s*)")
+"""A name whose value is a list or a mapping of its own."""
 MOST_LINES = 0.8
 """Of the lines of a text in blocks that name a value."""
 LOOKED_AT = 2000
@@ -34,12 +38,16 @@ def rows_of_pairs(lines: Sequence[str]) -> tuple[list[list[str]], int]:
     ([['nodes', 'time'], ['1', '9 s'], ['2', '5.5 s']], 1)
     >>> rows_of_pairs(["nodes: 1", "time: 9 s", "", "nodes: 2", "time: 5.5 s"])
     ([['nodes', 'time'], ['1', '9 s'], ['2', '5.5 s']], 0)
+    >>> rows_of_pairs(["runs:", "- nodes: 1", "  time: 9 s", "- nodes: 2", "  time: 5.5 s"])
+    ([['nodes', 'time'], ['1', '9 s'], ['2', '5.5 s']], 0)
     >>> rows_of_pairs(["nodes,args", "1,a=1 b=2", "2,a=1 b=3"])
     ([], 0)
     >>> rows_of_pairs(['<case name="a" time="1">', '<case name="b" time="2">'])
     ([], 0)
     """
     some = [x for x in lines if x.strip()]
+    if is_yaml(some):
+        return (_table_of(_items(some)), 0) if is_flat(some) else ([], 0)
     marked = bool(some) and some[0].lstrip().startswith("<")
     if marked or not any(map(_holds_pair, some[:LOOKED_AT])) or _has_headings(some):
         return [], 0
@@ -49,10 +57,48 @@ def rows_of_pairs(lines: Sequence[str]) -> tuple[list[list[str]], int]:
     lost = len(some) - len(own)
     if not own:
         own, lost = _blocks(some), 0
-    names = list(dict.fromkeys(k for p in own for k in p))
     if not own or not _measured(own[0]) or not _in_numbers(own):
         return [], 0
-    return [names, *([p.get(k, "") for k in names] for p in own)], lost
+    return _table_of(own), lost
+
+
+def _table_of(rows: Sequence[Pairs]) -> list[list[str]]:
+    """Headings, and the cells of each row below them."""
+    names = list(dict.fromkeys(k for p in rows for k in p))
+    return [names, *([p.get(k, "") for k in names] for p in rows)]
+
+
+def is_yaml(lines: Sequence[str]) -> bool:
+    """Whether lines are a list of rows as YAML writes it, maybe below its name.
+
+    >>> is_yaml(["# runs", "runs:", "  - nodes: 1", "    time: 9"]), is_yaml(["- a: 1"])
+    (True, True)
+    >>> is_yaml(["nodes: 1", "time: 9"])
+    False
+    """
+    first = [x for x in lines[:LOOKED_AT] if not x.lstrip().startswith("#")][:2]
+    named = len(first) > 1 and re.fullmatch(r"\w+:\s*", first[0]) is not None
+    return len(first) > 0 and ITEM.match(first[named]) is not None and ":" in first[named]
+
+
+def is_flat(lines: Sequence[str]) -> bool:
+    """Whether rows of a YAML list hold names with plain values alone."""
+    begins = next(i for i, x in enumerate(lines) if ITEM.match(x))
+    body = [x for x in lines[begins:] if not x.lstrip().startswith("#")]
+    starts = {m["indent"] for x in body if (m := ITEM.match(x))}
+    return len(starts) == 1 and not any(map(NESTED.fullmatch, body)) and all(
+        LINE.fullmatch(ITEM.sub("", x)) for x in body)  # fmt: skip
+
+
+def _items(lines: Sequence[str]) -> list[Pairs]:
+    """Rows of a flat YAML list, each from its dash on."""
+    rows: list[Pairs] = []
+    for line in lines:
+        rows += [{}] if ITEM.match(line) else []
+        match = LINE.fullmatch(re.sub(r"\s#.*$", "", ITEM.sub("", line)))
+        if rows and match and not line.lstrip().startswith("#"):
+            rows[-1][match[1]] = match[2].strip("\"'")
+    return rows
 
 
 def _holds_pair(line: str) -> bool:

@@ -175,7 +175,7 @@ def read_runs(
     meant += [VOCABULARY[note.message.split()[0]] for note in summed]
     table, sized = cores_of_nodes(table) if "submit_s" in table.columns else (table, [])
     meant += [VOCABULARY["cores"]] if sized else []
-    table, together, counted = one_row_a_job(table)
+    table, together, counted = one_row_a_job(table, _headings({**taken, **rest}))
     meant += counted
     table, zeros = known_amounts(table)
     table, unfinished = with_ends(table)
@@ -193,6 +193,11 @@ def _are_requests(table: pl.DataFrame) -> bool:
     there = set(table.columns)
     counted = any(name.endswith("_per_s") and name in COUNTERS for name in there)
     return counted or there >= TRAINING or ("job_id" in there and bool(ASKED & there))
+
+
+def _headings(exprs: Mapping[str, pl.Expr]) -> dict[str, str]:
+    """Our names, and the heading of the file that each is taken from."""
+    return {ours: expr.meta.root_names()[0] for ours, expr in exprs.items()}
 
 
 def _present(frame: pl.DataFrame) -> str:
@@ -343,8 +348,7 @@ def _not_understood(
 ) -> list[Note]:
     """Texts that are no time, noted with an example; an amount that is never one is an error."""
     notes, problems = [], []
-    for name, expr in exprs.items():
-        theirs = expr.meta.root_names()[0]
+    for name, theirs in _headings(exprs).items():
         if frame[theirs].dtype != pl.String or table[name].dtype == pl.String:
             continue
         lost = frame.select(ROW, theirs).filter(frame[theirs].is_not_null() & table[name].is_null())

@@ -106,7 +106,7 @@ def uncommented(lines: Sequence[str]) -> list[str]:
     while first and first < len(lines) and not lines[first].strip():
         lines = [*lines[:first], *lines[first + 1 :]]
     above = [x.lstrip().lstrip("#").strip() for x in lines[:first]]
-    if not first or (first == 1 and re.match(r"#\w", lines[0].lstrip())):
+    if not first or (first == 1 and re.match(r"#(\w| of\b)", lines[0].lstrip())):
         return lines
     rows = lines[first : first + LOOKED_AT]
     fit = next((x for x in reversed(above) if heads(x, rows)), above[-1])
@@ -128,12 +128,30 @@ def heads(line: str, rows: Sequence[str]) -> bool:
 
 
 def without_rulers(lines: Sequence[str]) -> list[str]:
-    """Lines that hold cells.
+    """Lines that hold cells; those of LaTeX with bars between them.
 
     >>> without_rulers(["+--+--+", "| a | b |", "|---|:-:|", "| 1 | - |"])
     ['| a | b |', '| 1 | - |']
     """
-    return [line for line in lines if not RULER.fullmatch(line)]
+    return [line for line in _of_latex(lines) if not RULER.fullmatch(line)]
+
+
+def _of_latex(lines: Sequence[str]) -> list[str]:
+    r"""The cells of a LaTeX table without its commands; other lines as they are.
+
+    >>> _of_latex([r"\begin{tabular}{rr}", r"n & \textbf{t (s)} \\ \hline", r"1 & $9.5$ \\"])
+    ['n | t (s)', '1 | 9.5']
+    """
+    if not any(r"\begin{tab" in line for line in lines[:LOOKED_AT]):
+        return list(lines)
+    rows = [
+        re.sub(r"\\\\.*$|(?<!\\)%.*$", "", line) for line in lines if re.search(r"(?<!\\)&", line)
+    ]
+    plain = [re.sub(r"\\(?:text\w+|mathrm|num|emph)\{([^{}]*)\}", r"\1", row) for row in rows]
+    bare = [
+        re.sub(r"\\(?:top|mid|bottom)rule|\\hline|\$|\\[,;]|\\(?=[%_&#])", "", row) for row in plain
+    ]
+    return [" | ".join(c.strip() for c in row.split("&")) for row in bare]
 
 
 def unframed(rows: Sequence[list[str]]) -> list[list[str]]:

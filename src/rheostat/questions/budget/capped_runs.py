@@ -15,8 +15,9 @@ from rheostat.errors import DataError
 from rheostat.measurement.speeds import timed_by_speed
 from rheostat.prediction.surface import CAPS, mixed, named_by
 from rheostat.questions import listener
-from rheostat.questions.inputs import Jobs, only, opened, their_name
+from rheostat.questions.inputs import Jobs, only, opened
 from rheostat.questions.parse import Names, parse_names
+from rheostat.questions.settings.lacking import their_name
 
 APPLICATION = re.compile(r"(model|network|net|benchmark|bench|workload|kernel|code|program|"
                          r"application)([ _]?name)?")  # fmt: skip

@@ -19,6 +19,7 @@ from rheostat.prediction.saved_models.persist import PREDICTORS, load
 from rheostat.questions import inputs, listener
 from rheostat.questions.answer import Answer
 from rheostat.questions.listener import question
+from rheostat.questions.settings.lacking import their_name
 
 LEVEL = 0.9
 WHO = ("job_id", "user", "app", "nodes")
@@ -142,7 +143,7 @@ def _unused(jobs: JobTable, learnt: Sequence[str]) -> list[str]:
     if not learnt or "runtime_s" in jobs.columns:
         return []
     own = [c for c in jobs.columns if c not in VOCABULARY and c not in learnt]
-    return [inputs.their_name(jobs, c) for c in own if jobs.frame[c].dtype.is_numeric()]
+    return [their_name(jobs, c) for c in own if jobs.frame[c].dtype.is_numeric()]
 
 
 def _named(heads: tuple[str, ...], row: tuple[Any, ...]) -> dict[str, Any]:

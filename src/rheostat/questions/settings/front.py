@@ -221,7 +221,7 @@ def front(
         jobs, runs = of_one_kind(jobs, runs, space)
         tell_unlike(runs, space)
     if model is None and not measured_all(one, runs, space, settings, wanted):
-        inputs.judged(jobs, wanted)
+        inputs.judged(jobs, wanted, own=runs)
     settings = settings if model is not None else _answerable(one, runs, space, settings, wanted)
     learner, log = None, LogAnswer()
     if not measured_all(one, runs, space, settings, wanted):

@@ -32,6 +32,7 @@ from rheostat.questions.parse import (
     parse_space,
     space_file,
 )
+from rheostat.questions.settings.lacking import without_energy
 from rheostat.questions.settings.next_settings import (
     best_so_far,
     best_words,
@@ -271,7 +272,7 @@ def _meter(
     sensors = meters(("rapl", "nvml", "zeus")) if watts and model is None else []
     if sensors and all(s.why() for s in sensors):
         why = "; ".join(f"{s.name}: {s.why()}" for s in sensors)
-        without = inputs.without_energy(knobs.names)
+        without = without_energy(knobs.names)
         listener.note(NO_METER.format(why=why, without=without))
     derived = {"node_hours"} if "nodes" in knobs.names else set()
     printed = [q for q in wanted if q not in (watts | derived if model else derived)]

@@ -1,0 +1,83 @@
+"""What a table lacks, in words, and the column that may be it, as one would name it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from shlex import quote
+
+from rheostat.core.jobs import JobTable
+from rheostat.core.vocabulary import VOCABULARY
+from rheostat.measurement.runs.derived import only_grows
+from rheostat.measurement.runs.header_units import split_unit
+
+POWERED = re.compile(r"energy|power|joule|watt|_j$|_w$")
+RATE = re.compile(
+    r"per_s(ec|econd)?$|/ ?s(ec|econd)?[)\]]?$|flops?$|throughput|mlups|rate$|speed$|fom"
+)
+TIMED = re.compile(r"time|elapsed|duration|latency|_(s|ms|us|secs?|seconds|mins?|minutes)$|"
+                   rf"{RATE.pattern}")  # fmt: skip
+TOKENS = re.compile(r"tok(en)?s?([_/ ]|$)|ttft|tpot|itl|_tps")
+"""Times and speeds of a token or of the first one are none of a run."""
+
+
+def without_energy(columns: Iterable[str]) -> str:
+    """Objectives that need no energy; node-hours need nodes.
+
+    >>> without_energy(["nodes"]), without_energy(["cap_w"])
+    ('runtime_s,node_hours', 'runtime_s')
+    """
+    return "runtime_s,node_hours" if "nodes" in columns else "runtime_s"
+
+
+def instead(jobs: JobTable, measured: Sequence[str], *, model: bool) -> list[str]:
+    """What can be typed in place of what was asked, where no column is proposed."""
+    if measured and "runtime_s" not in measured:
+        given = perhaps(jobs, measured)
+        return [] if given else ["where a column is one: --column runtime_s=THEIRS, a rate: "
+                                 "runtime_s=1/THEIRS"]  # fmt: skip
+    return [f"try --objectives {without_energy(jobs.columns)}" + ", or give --model" * model]
+
+
+def missing(measured: Sequence[str]) -> str:
+    """What no row has, given what some have.
+
+    >>> missing(["power_w"]), missing(["runtime_s"])
+    ('no row of this log has a run time', 'no row of this log has power or energy')
+    """
+    if measured and "runtime_s" not in measured:
+        return "no row of this log has a run time"
+    return "no row of this log has power or energy"
+
+
+def perhaps(jobs: JobTable, measured: Sequence[str]) -> list[str]:
+    """Columns whose names speak of what is missing, as they would be named."""
+    ours, pattern = ("runtime_s", TIMED) if measured else ("energy_j", POWERED)
+    ours, pattern = ("energy_j", POWERED) if "runtime_s" in measured else (ours, pattern)
+    own = [c for c in jobs.columns if c not in VOCABULARY and jobs.frame[c].count()]
+    spoken = [c for c in own if pattern.search(c.lower())]
+    powered = [c for c in spoken if not TOKENS.search(c.lower())]
+    powered = powered or [c for c in spoken if RATE.search(c.lower())]
+    names = [their_name(jobs, c) for c in powered]
+    if not names:
+        return []
+    rate = ours == "runtime_s" and RATE.search(names[0].lower())
+    watts = split_unit(names[0])[1] == "_w" or re.search("^(?!.*energy).*power", names[0].lower())
+    ours = "power_w" if ours == "energy_j" and watts else ours
+    if len(names) == 1 and (grown := [n for n in names if only_grows(jobs.frame[powered[0]])]):
+        return [
+            f"{grown[0]} only grows from row to row, as the readings of a meter do: write what "
+            "each run took, its reading after it less the one before it, as energy_j"
+        ]
+    alike = [n for n in names if split_unit(n)[1] == split_unit(names[0])[1]]
+    parts = ours != "runtime_s" and len(alike) > 1  # of processors and memory, say
+    inverse = "1/" if rate else ""
+    said = f"--column {quote(f'{ours}={inverse}{names[0]}')}"
+    added = quote(f"{ours}={'+'.join(alike)}")
+    both = f" (or --column {added}: their sum)" * parts
+    return [f"is it {' or '.join(names)}? name it: {said}{both}"]
+
+
+def their_name(jobs: JobTable, name: str) -> str:
+    """A column's name in the file."""
+    return jobs.schema[name].meaning.removeprefix("from ") or name
