@@ -15,19 +15,24 @@ import numpy as np
 from scipy.stats import binom
 
 from confounding_lib.confounded_site import ConfoundedSite, Month
-from rheostat.core.jobs import JobTable
+from rheostat.core.jobs import Column, JobTable, Moment
 from rheostat.core.space import Knob, powers_of_two
 from rheostat.decision.decide import Advice
 from rheostat.decision.trials.trial import plan_trial
+from rheostat.prediction.features.requested_settings import DRAWN
 
 LIMIT = 1.25
 JOBS = 3000
 MENU = Knob("nodes", powers_of_two(1, 256))
+BY_CHANCE = Column(DRAWN, "", Moment.SUBMIT, "by chance")
 
 
 @dataclass(frozen=True)
 class Dials:
-    """How confounded the site is, what its log records of sizes, and what share was randomised."""
+    """How confounded the site is, what its log records of sizes, and what share was randomised.
+
+    Of a share of 1 chance draws every job's setting of the menu, whatever it asked for.
+    """
 
     between: float
     within: float
@@ -55,6 +60,10 @@ class Case:
         past, month = site.month(JOBS, seed=0), site.month(JOBS, seed=1)
         if not dials.trial:
             return cls(dials, seed, past.run(), month)
+        if dials.trial == 1:
+            drawn = np.random.default_rng([seed, 6]).choice(MENU.values, JOBS)
+            log = past.run(drawn).select(past.run().columns)
+            return cls(dials, seed, log.with_columns([BY_CHANCE], **{DRAWN: True}), month)
         trial = plan_trial(past.requests, dials.trial, "nodes", seed=seed)
         return cls(dials, seed, past.run(trial.table.frame["nodes"].to_numpy()), month)
 

@@ -94,7 +94,25 @@ def test_a_log_whose_jobs_all_are_named_as_drawn_is_a_trial_where_users_do_not_t
     assert "user tells at what nodes" in chosen.notes[-1].message
 
 
-def test_advice_of_a_drawn_log_is_for_settings_that_save_and_never_for_more_nodes():
+def test_advice_of_a_drawn_log_is_for_more_nodes_where_nodes_share_their_watts():
+    """T = 3000 m / n and 900 W + 300 W a node: each doubling takes less energy, and is believed."""
+    rng = np.random.default_rng(5)
+    n, m = 2 ** rng.integers(0, 5, 1200), np.exp(rng.normal(0, 0.3, 1200))
+    runtime = 3000 * m / n * np.exp(rng.normal(0, 0.03, 1200))
+    columns = {
+        "app": rng.choice(list("abcdef"), 1200), "user": rng.choice(list("uvw"), 1200),
+        "submit_s": 60.0 * np.arange(1200), "nodes": n, "runtime_s": runtime,
+        "power_w": 900 + 300.0 * n,
+    }  # fmt: skip
+    jobs = rh.table({**columns, "randomized": [True] * 1200})
+    advice = rh.decide(jobs, knobs="nodes=1,2,4,8,16")
+    table = advice.table()
+    advised = table.filter(table["status"] == "advised")
+    assert (advised["nodes"] > advised["nodes_requested"]).sum() > 700
+    assert "chance drew the setting of every job" in advice.log.sentences[0]
+
+
+def test_advice_of_a_drawn_log_is_for_settings_that_save():
     """T = 3000 m / n^0.5 of a hidden size m, 300 W a node: fewer nodes take less energy."""
     rng = np.random.default_rng(4)
     n, m = 2 ** rng.integers(0, 5, 1200), np.exp(rng.normal(0, 0.5, 1200))

@@ -58,10 +58,12 @@ def too_good(many: BatchFronts, model: object, knobs: Sequence[str]) -> Mask:
     """(J, S): more nodes for less energy or fewer node-hours than asked for, told by a log alone.
 
     It takes watts that nodes share, or time that falls faster than the nodes grow.  Users do not
-    ask for such settings by chance, and of many forecasts the best are the most flattered.
+    ask for such settings by chance, and of many forecasts the best are the most flattered.  Where
+    chance drew the setting of every job nothing tells it better.
     """
     more = np.zeros((len(many), many.size), dtype=bool)
-    if not told_by_users(model, many.flat.alternatives):
+    drawn = getattr(getattr(model, "identification_", None), "drawn", False)
+    if drawn or not told_by_users(model, many.flat.alternatives):
         return more
     for knob in set(knobs) & set(PARALLEL):
         given = many.flat.alternatives.numpy(knob).reshape(more.shape)

@@ -30,7 +30,8 @@ def identification_words(log: Identification) -> tuple[str, ...]:
 def _answer(log: Identification) -> tuple[str, ...]:
     by = log.by
     if by == "design":
-        return ("Yes: the settings were chosen to be compared, by whoever measured or by chance.",)
+        chosen = "the settings were chosen to be compared"
+        return (f"Yes: {'chance drew the setting of every job' if log.drawn else chosen}.",)
     if log.conflict:
         return (f"No: a trial contradicts {log.conflict}. What chance showed counts more.",)
     if by == "trial":

@@ -15,7 +15,7 @@ def front(
     job: Annotated[str, option("The job's id.")] = "",
     where: Annotated[
         list[str] | None,
-        option("Instead of --job: column=value, first match; these make runs alike."),
+        option("Instead of --job: column=value, the newest job of a log; these make runs alike."),
     ] = None,
     knob: o.Knobs = None,
     rule: o.RuleText = "knee",

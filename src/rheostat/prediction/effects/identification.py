@@ -59,7 +59,7 @@ class Identification:
     share of the runtime's variance that the recorded sizes explain at equal requests (NaN: none is
     recorded), ``misled`` the largest error of an exponent that remains possible where chance did
     not choose.  ``doubts`` says which records are not believed, and why, ``conflict`` how a trial
-    contradicts the forecast itself.
+    contradicts the forecast itself.  ``drawn``: chance drew the setting of every job of a log.
     """
 
     designed: bool
@@ -71,6 +71,7 @@ class Identification:
     misled: float
     doubts: tuple[str, ...] = ()
     conflict: str = ""
+    drawn: bool = False
 
     @property
     def by(self) -> str:

@@ -38,7 +38,7 @@ from rheostat.prediction.effects.believed import (
 from rheostat.prediction.effects.by_request import fit_by_request
 from rheostat.prediction.effects.effect_coding import PROBLEM, SIZES, Rows, fit_coding
 from rheostat.prediction.effects.effect_prior import effect_prior
-from rheostat.prediction.effects.hierarchy import Hierarchy, Ints, Prior, learn
+from rheostat.prediction.effects.hierarchy import Hierarchy, Prior, learn
 from rheostat.prediction.effects.identification import Identification, identify, several
 from rheostat.prediction.effects.job_noise import job_noise
 from rheostat.prediction.effects.levels import centred, drift, fit_levels, mean_errors
@@ -57,7 +57,7 @@ from rheostat.prediction.effects.weighed_rows import (
     unlike_runs,
 )
 from rheostat.prediction.features.model_columns import learnable
-from rheostat.prediction.features.requested_settings import DRAWN, requested
+from rheostat.prediction.features.requested_settings import all_drawn, requested
 from rheostat.prediction.features.support import fit_support
 from rheostat.prediction.intervals import PERMUTATIONS
 from rheostat.prediction.saved_models.from_file import blames_its_file
@@ -123,7 +123,7 @@ class WithinApplication:
         self.least_w_ = plausible.least_watts(frame, self.knobs, power)
         rows, believed = self._believed(frame, y[:, 0], jobs)
         self.follow_ = guess_slopes(rows, len(self.coding_.apps))
-        self._fit_quantities(rows, self.coding_.as_asked(frame), y, believed)
+        self._fit_quantities(rows, self.coding_.as_asked(frame), y, believed, all_drawn(frame))
         if self.identification_.by == "size" and (blank := self.coding_.unsized(asked)).any():
             self.fit(jobs.rows(~blank))  # where nothing else tells
             self._say(plausible.unsized_words(self.coding_.sizes, blank))
@@ -144,8 +144,7 @@ class WithinApplication:
         settings: Any = {"by": self.group_by, "sizes": self.sizes, "problem": self.problem}
         self.coding_ = fit_coding(frame, self.knobs, self.targets, **settings)
         rows = self.coding_.rows(frame)
-        drawn = DRAWN in frame.columns and bool(frame[DRAWN].all())
-        if drawn or "submit_s" not in frame.columns or rows.log_run.shape[1] == 0:
+        if all_drawn(frame) or "submit_s" not in frame.columns or rows.log_run.shape[1] == 0:
             return rows, None
         names = (*self.coding_.sizes, *self.coding_.guesses)
         gone = moved_by_chance(rows, names)
@@ -240,7 +239,9 @@ class WithinApplication:
         for t in self.targets if by == "size" else ():
             held = self._change(t, rows, home)
             begin = rows.effect[t].shape[1]
-            moved = self._moved(t, rows.app, self.coding_.at_run(frame) - rows.request, begin)
+            moved = self.fitted_[t].moved(
+                rows.app, self.coding_.at_run(frame) - rows.request, begin
+            )
             apart = apart | plausible.disagreeing(held, held + moved)
         for k in nodes:
             amount = np.exp(logs(frame[k]))
@@ -266,7 +267,7 @@ class WithinApplication:
         """Log of a quantity less its log at the setting asked for, the request as it is, (B, n)."""
         fitted = self.fitted_[target]
         away = (rows.log_run - home.log_run) @ fitted.exponents
-        moved = self._moved(target, rows.app, rows.effect[target] - home.effect[target])
+        moved = fitted.moved(rows.app, rows.effect[target] - home.effect[target])
         return away + moved + fitted.by_request.of(rows) + self._left_open(target, rows)
 
     def _left_open(self, target: str, rows: Rows) -> Array:
@@ -274,22 +275,15 @@ class WithinApplication:
         turned = (rows.log_run - rows.log_asked)[:, 0] * (target in TIMED)
         return -self.open_[:, None] * turned
 
-    def _moved(self, target: str, app: Ints, away: Array, begin: int = 0) -> Array:
-        """What columns ``away`` (n, r) make of the log of a quantity, the first is ``begin``."""
-        weights = self.fitted_[target].weights.weights[:, :, begin : begin + away.shape[1]]
-        moved = np.empty((self.n_draws, len(app)))
-        for a in np.unique(app):
-            here = app == a
-            moved[:, here] = weights[:, a] @ away[here].T
-        return moved
-
     def _columns(self, rows: Rows, target: str) -> Array:
         """(n, q) effect, request, size and guess columns; of guesses, what those do not tell."""
         asked = requests_and_sizes(rows)
         plain = rows.guess - np.einsum("ns,nsg->ng", asked, self.follow_[rows.app])
         return np.concatenate([rows.effect[target], rows.request, rows.size, plain], axis=1)
 
-    def _fit_quantities(self, rows: Rows, home: Rows, y: Array, believed: Believed | None) -> None:
+    def _fit_quantities(
+        self, rows: Rows, home: Rows, y: Array, believed: Believed | None, drawn: bool
+    ) -> None:
         """Identification from the first target, then weights and levels of every target."""
         rng, designed = np.random.default_rng([self.seed, 0]), believed is None
         normal = np.random.default_rng([self.seed, 4]).standard_normal(self.n_draws)
@@ -313,7 +307,8 @@ class WithinApplication:
                 how: Any = {"designed": designed, "believed": believed,
                             "record": self.coding_.problem}  # fmt: skip
                 sizes = self.coding_.sizes
-                self.identification_ = identify(rows, asked, size, plain, sizes, **how)
+                by_log = identify(rows, asked, size, plain, sizes, **how)
+                self.identification_ = replace(by_log, drawn=drawn)
                 self._fit_doubts(rows, believed)
             tried = self.identification_.by == "trial" and target in TIMED
             by_request = fit_by_request(rows, flat, normal, by_trial=tried)
@@ -386,7 +381,7 @@ class WithinApplication:
             columns = fitted.problems.as_asked(columns, rows.seen, rows.effect[target].shape[1])
             of_problem, spread, noise = fitted.problems.placed(rows.seen, spread, noise)
             level = level + of_problem
-        moved = self._moved(target, rows.app, columns - levels.x[place])
+        moved = fitted.moved(rows.app, columns - levels.x[place])
         moved += level + rows.log_run @ fitted.exponents + fitted.by_request.of(rows)
         moved += self._left_open(target, rows) + spread * shared + noise * own
         return np.round(moved, DECIMALS)

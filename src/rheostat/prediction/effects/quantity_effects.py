@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from rheostat.core.outcome import Array
 from rheostat.prediction.effects.by_request import ByRequest
-from rheostat.prediction.effects.hierarchy import Hierarchy
+from rheostat.prediction.effects.hierarchy import Hierarchy, Ints
 from rheostat.prediction.effects.levels import EffectLevels
 from rheostat.prediction.effects.problem_levels import ProblemLevels
 
@@ -25,3 +27,12 @@ class QuantityEffects:
     drift: float
     by_request: ByRequest
     problems: ProblemLevels | None = None
+
+    def moved(self, app: Ints, away: Array, begin: int = 0) -> Array:
+        """(B, n): what columns ``away`` (n, r) make of its log; the first is column ``begin``."""
+        weights = self.weights.weights[:, :, begin : begin + away.shape[1]]
+        moved = np.empty((len(weights), len(app)))
+        for a in np.unique(app):
+            here = app == a
+            moved[:, here] = weights[:, a] @ away[here].T
+        return moved

@@ -17,6 +17,11 @@ DRAWN = "settings_drawn"
 """A column that is true where chance drew the setting of every job of a log."""
 
 
+def all_drawn(frame: pl.DataFrame) -> bool:
+    """Whether chance drew the setting of every job."""
+    return DRAWN in frame.columns and bool(frame[DRAWN].all())
+
+
 def requested(knob: str) -> str:
     """Name of the column with what was asked for of a knob.
 

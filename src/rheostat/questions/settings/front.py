@@ -19,11 +19,12 @@ from rheostat.core.space import Space
 from rheostat.decision.admissible import graded, only, too_good
 from rheostat.decision.batch_fronts import BatchFronts
 from rheostat.decision.decide import OWN
-from rheostat.errors import DataError, Infeasible, QuestionError
+from rheostat.errors import Infeasible
 from rheostat.explanation.choices.choice import explain_choice, nearest_section
 from rheostat.explanation.choices.front import explain_front, front_table, row_of
 from rheostat.explanation.narrate import Narrative
 from rheostat.explanation.number_words import setting_words
+from rheostat.prediction.effects import WithinApplication
 from rheostat.prediction.features.requested_settings import as_requested
 from rheostat.prediction.known_values import known_values
 from rheostat.questions import inputs, listener
@@ -31,6 +32,7 @@ from rheostat.questions.advice.log_advice import LogAdvice, advice_method, can_a
 from rheostat.questions.listener import question
 from rheostat.questions.logs.log_answer import LogAnswer
 from rheostat.questions.parse import Knobs, Names, knob_names, parse_objectives, parse_rules
+from rheostat.questions.settings.asked_job import alike_by, asked_row, ended_so, tell_learnt
 from rheostat.questions.settings.knob_columns import space_of
 from rheostat.questions.settings.unlike_runs import of_one_kind, tell_unlike
 from rheostat.recipes.nodecount import earlier, own_runs
@@ -160,7 +162,8 @@ def front(
     job : str
         The job's id.  Not needed in a table of runs of one application.
     where : sequence of str
-        Instead of ``job``: ``column=value``, first match; these make runs alike.
+        Instead of ``job``: ``column=value``, of a log the newest that holds them; what is known
+        at submission makes runs alike.
     knobs : Space, Knob, several Knobs, or texts as ``nodes=1..64``
         What may be turned; by default 1 to 256 nodes, and in a table of runs without nodes the
         machine's knobs that were turned there.
@@ -208,11 +211,10 @@ def front(
     """
     wanted, named = parse_objectives(objectives), knob_names(knobs)
     jobs = inputs.opened(jobs, format, columns, named, renamed, known, measured=model is None)
-    fixed = [inputs.condition(jobs, text)[0] for text in where]
-    space = space_of(jobs, knobs, fixed)
+    jobs = ended_so(jobs, where)
+    space = space_of(jobs, knobs, [inputs.condition(jobs, text)[0] for text in where])
     jobs = inputs.with_trial(jobs, trial, space.names)
-    row = _row(jobs, job, where)
-    by = tuple(column for column in fixed if column not in space.names)
+    row, by = asked_row(jobs, job, where), alike_by(jobs, where, space.names)
     runs = own_runs(jobs, row, by or None)
     one, request = _one(jobs, row, space, runs, named=bool(job))
     settings = space.settings()
@@ -230,6 +232,8 @@ def front(
             past, model, advice_method(method, past, model), seed, space.names, by or None
         )
         log = can_answer(learner, past, space.names, SCHEMA)
+        if model is None and runs is None and isinstance(learner, WithinApplication):
+            tell_learnt(past, one, learner.coding_.by)
         if runs is not None and model is None:
             learner = known_values(learner, past, space.names)
     options = all_settings.front(one, learner, space, wanted, settings=settings, runs=runs)
@@ -312,21 +316,3 @@ def _own(options: Front, request: Mapping[str, Any], model: object, knobs: Seque
     alone = only(alone, ~too_good(alone, model, knobs))
     own = graded(alone, OWN)
     return alone.flat if own is None or not own.any() else only(alone, own).flat
-
-
-def _row(jobs: JobTable, job: str, where: Sequence[str]) -> int:
-    """The row of the job asked about: its last one, where an id occurs more than once.
-
-    In a table of runs of one application any row stands for it; so does a job alone.
-    """
-    if not job and not where:
-        runs = own_runs(jobs, 0, None)
-        if len(jobs) > 1 and (runs is None or len(runs) < len(jobs)):
-            raise QuestionError("front", ["name a job: --job ID or --where column=value"])
-        return 0
-    conditions = [*([f"job_id={job}"] if job else []), *where]
-    rows = [set(inputs.rows_with(jobs, text)) for text in conditions]
-    keep = sorted(set.intersection(*rows))
-    if not keep:
-        raise DataError(" and ".join(conditions), [f"no such row among {len(jobs)}"])
-    return keep[-1] if job else keep[0]
