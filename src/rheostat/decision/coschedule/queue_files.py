@@ -15,6 +15,8 @@ from rheostat.core.vocabulary import table
 from rheostat.decision.coschedule.gpu_profiles import RANGE, Profiles, profiles_of
 from rheostat.decision.coschedule.shared_node import Waiting
 from rheostat.errors import DataError
+from rheostat.measurement.runs.derived import without_parts
+from rheostat.measurement.runs.mapping import ColumnSource, spelled
 from rheostat.measurement.runs.reader import read_runs
 from rheostat.measurement.tables import read_table, rows_said
 
@@ -57,10 +59,12 @@ def read_profiles(
         Columns are missing, no row is left, or rows are of several machines.
     """
     frame = read_table(path)
-    if absent := [t for t in (columns or {}).values() if t not in frame.columns]:
+    named = spelled(without_parts(columns or {}), frame.columns)
+    sources = {ours: ColumnSource.of(ours, theirs) for ours, theirs in named.items()}
+    if absent := [c for s in sources.values() for c in s.columns if c not in frame.columns]:
         said = [f"column {c} is missing" for c in absent]
         raise DataError(str(path), [*said, f"present: {', '.join(frame.columns)}"])
-    frame = frame.with_columns(pl.col(t).alias(o) for o, t in (columns or {}).items())
+    frame = frame.with_columns(**{ours: source.values() for ours, source in sources.items()})
     frame = frame.with_columns(pl.col(t).alias(o) for t, o in NAMES.items()
                                if t in frame.columns and o not in frame.columns)  # fmt: skip
     frame = _named(path, frame)

@@ -39,6 +39,7 @@ from rheostat.measurement.monitoring.sample_columns import (
 from rheostat.measurement.monitoring.series_names import GPUS, HOSTS, SERIES, series_names
 from rheostat.measurement.runs.guess import guess_name
 from rheostat.measurement.runs.header_units import split_unit
+from rheostat.measurement.runs.languages import FINISHED, UNFINISHED
 from rheostat.measurement.slurm.sacct_clock import time_zone
 
 NO_DRAW = re.compile(r".*(limit|cap\b|max|min|util|percent|%|state|factor|management|default)")
@@ -47,6 +48,8 @@ DRAWN = ("power.draw", "power.draw.average", "power.draw.instant")
 RUNS = {"runtime_s", "energy_j", "nodes", "app", "job_id", "start_s", "end_s", "submit_s", "state",
         "batch_size", "threads", "cores", "tasks"}  # fmt: skip
 """What a table of runs has, and samples have not."""
+SWITCHED = {"OK", "0", "1", "TRUE", "FALSE", "VALID", "INVALID", "ERROR", "F"}
+"""What a device may say of itself, and a run of its end."""
 UNSAID = (
     "samples of what? Neither headings nor cells say a unit: where they are watts give the file a "
     "name with power, or --column power_w={}"
@@ -194,8 +197,21 @@ def _runs(cells: Mapping[str, list[str]]) -> bool:
     clock = clock_of(cells)
     named = {c for c in cells if bare(c) in (*HOSTS, *DEVICE, *MODEL) and c not in clock
              and pl.Series(cells[c]).str.contains("[A-Za-z]").all()}  # fmt: skip
-    ours = {guess_name(c) for c in cells if c not in {*clock, *named, "CPU", "Core"}}
+    ours = {guess_name(c) for c in cells if c not in {*clock, *named, "CPU", "Core"}
+            and not _of_a_device(c, cells[c])}  # fmt: skip
     return bool(ours & RUNS)
+
+
+def _of_a_device(head: str, cells: Sequence[str]) -> bool:
+    """Whether a state is that of an outlet or a sensor: no word says how a run ended.
+
+    >>> _of_a_device("state", ["on", "on"]), _of_a_device("state", ["COMPLETED", "on"])
+    (True, False)
+    """
+    if guess_name(head) != "state":
+        return False
+    words = {c.strip().upper() for c in cells} - SWITCHED
+    return not words & {*FINISHED, *UNFINISHED}
 
 
 def _regular(cells: Mapping[str, list[str]]) -> bool:

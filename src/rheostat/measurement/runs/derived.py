@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from shlex import quote
+from typing import Any
 
 import polars as pl
 
 from rheostat.core.jobs import Note
+from rheostat.errors import DataError
 from rheostat.measurement.checks import ROW, note_rows
 from rheostat.measurement.runs.guess import TIMES_PARTS, guess_name
 
@@ -16,7 +19,7 @@ PER_NODE = re.compile(r"ppn|(cores?|cpus?|proc(essor)?s|ranks|tasks)_?per_?(node
 PER_PART = re.compile(r"(energy|joules|power)_per_(\w+?)(_[jw])?", re.IGNORECASE)
 PARTS = {"node": "nodes", "host": "nodes", "server": "nodes",
          "gpu": "gpus", "card": "gpus", "accelerator": "gpus"}  # fmt: skip
-_PART, _UNIT = "|".join(PARTS), "[kM]?(?:Wh|W|J)"
+_PART, _UNIT = "|".join(PARTS), "[kM]?(?:Wh|W|J)|[Ww]atts?|[Jj]oules?"
 OF_ONE = re.compile(
     rf"(?P<what>.*?)[ _]*[(\[]?(?P<unit>{_UNIT})?[ _]*(/|[Pp]er)[ _]*(?P<part>{_PART}|GPU)[)\]]?"
     rf"([ _]*[(\[]?(?P<behind>{_UNIT})[)\]]?)?"
@@ -141,19 +144,43 @@ def of_one_part(columns: Sequence[str]) -> dict[str, str]:
 
     >>> of_one_part(["nodes", "avg power (W/node)", "energy per GPU [kJ]", "max_power_per_node_w"])
     {'avg power (W/node)': 'power_per_node_W', 'energy per GPU [kJ]': 'energy_per_gpu_kJ'}
+    >>> of_one_part(["watts_per_gpu"])
+    {'watts_per_gpu': 'power_per_gpu_W'}
     """
     made = {c: f"time_per_{m[2]}_{m[1]}" for c in columns if (m := OF_A_STEP.fullmatch(c))}
     for column in columns:
         match = OF_ONE.fullmatch(column)
         if match is None or BOUND.search(column):
             continue
-        unit = (match["behind"] or match["unit"] or "").replace("w", "W").replace("j", "J")
+        unit = match["behind"] or match["unit"] or ""
+        unit = re.sub("[Ww](atts?)?", "W", re.sub("[Jj](oules?)?", "J", unit))
         kind = "power" if unit.endswith("W") else "energy" if unit else ""
         kind = kind or next((k for k in ("power", "energy") if k in match["what"].lower()), "")
         if kind:
             made[column] = f"{kind}_per_{match['part'].lower()}{unit and '_'}{unit}"
     names = [*columns, *made.values()]
     return {c: n for c, n in made.items() if names.count(n) == 1}
+
+
+def without_parts(columns: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Columns as they were mapped; a `DataError` where a part is taken for the whole.
+
+    >>> without_parts({"power_w": "watts_per_gpu"})
+    Traceback (most recent call last):
+    rheostat.errors.DataError: mapping: power_w: watts_per_gpu is of one gpu: --column \
+power_per_gpu_w=watts_per_gpu takes it times their number; if it is of all, --column \
+'power_w=watts_per_gpu*1'
+    """
+    for ours, theirs in columns.items():
+        named = of_one_part([theirs]) if isinstance(theirs, str) else {}
+        if ours not in ("power_w", "energy_j") or not named:
+            continue
+        part = OF_ONE.fullmatch(theirs)["part"].lower()  # type: ignore[index]
+        each = f"{'power' if ours == 'power_w' else 'energy'}_per_{part}_{ours[-1]}={theirs}"
+        raise DataError("mapping", [
+            f"{ours}: {theirs} is of one {part}: --column {quote(each)} takes it times their "
+            f"number; if it is of all, --column {quote(f'{ours}={theirs}*1')}"])  # fmt: skip
+    return columns
 
 
 def per_part(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:

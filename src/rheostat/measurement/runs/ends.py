@@ -27,6 +27,7 @@ ENDS = ("result", "status", "job_status")
 YES, NO = ("YES", "Y", "TRUE"), ("NO", "N", "FALSE")
 CHECKED = re.compile(r"verif|valid|correct|success|passed|check|converg|complete")
 """Headings under which a no says that a run did not do its work."""
+REMARK = r"^(.*?\p{L})\s*(?:[(\[{:;,]| - ).*$"
 MOST_WORDS = 12
 """Of a column that tells how runs ended."""
 MINORITY, SHORT = 0.2, 0.2
@@ -140,9 +141,10 @@ def _said_elsewhere(table: pl.DataFrame) -> str | None:
 
 
 def _plain(name: str) -> pl.Expr:
-    """The words in capitals without accents."""
+    """The words in capitals without accents, and without a remark: ``FAILED (OOM on rank 31)``."""
     words = pl.col(name).cast(pl.String).str.normalize("NFD").str.replace_all(r"\p{M}", "")
-    return words.str.strip_chars().str.to_uppercase()
+    words = words.str.strip_chars().str.replace(REMARK, "$1")
+    return words.str.to_uppercase()
 
 
 def _in_no_list(table: pl.DataFrame, strange: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:

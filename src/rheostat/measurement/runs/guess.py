@@ -24,7 +24,7 @@ _ASKED = r"req(uest(ed)?)?_?"
 _MEAN = r"(_(mean|avg|average))?"
 # our name: patterns of theirs without the unit suffix, best first
 NAMES: tuple[tuple[str, str], ...] = (
-    ("runtime_s", r"((ru_)?wall(_?time|_?clock(_time)?)?|elapsed(_?time|_?raw)?|duration"
+    ("runtime_s", r"(((ru|job)_)?wall(_?time|_?clock(_time)?)?|elapsed(_?time|_?raw)?|duration"
                   r"|(train(ing)?_|total_|job_|app_|solve_)?run_?time"
                   r"|elapsed_wall_clock_time|walltime_sec|(resources_used_)?walltime(_used)?|used_(wall_?)?time)"
                   rf"{_MEAN}"),

@@ -53,8 +53,9 @@ def _capitals() -> list[str]:
 
 CASED = _cased()
 LOWER = {n.lower(): unit for n, unit in CASED.items()}
-ALONE = {"minutes": "runtime_min", "mins": "runtime_min", "hours": "runtime_h",
-         "kwh": "energy_kWh", "wh": "energy_Wh", "kj": "energy_kJ", "kw": "power_kW"}  # fmt: skip
+ALONE = {"h:m:s": "runtime_s", "hh:mm:ss": "runtime_s", "minutes": "runtime_min",
+         "mins": "runtime_min", "hours": "runtime_h", "kwh": "energy_kWh", "wh": "energy_Wh",
+         "kj": "energy_kJ", "kw": "power_kW"}  # fmt: skip
 """Headings that are a unit alone."""
 EITHER = frozenset({"mw", "mj", "mwh"})
 """Small letters that may be milli or mega: ``mw``, ``mj``, ``mwh``."""

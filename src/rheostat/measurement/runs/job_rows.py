@@ -11,6 +11,7 @@ from rheostat.core.jobs import Column, Note
 from rheostat.core.vocabulary import VOCABULARY
 from rheostat.measurement.checks import ROW, note_rows
 from rheostat.measurement.runs.rank_rows import ranks_together
+from rheostat.measurement.runs.running_clock import samples_together
 
 MEASURED = ("runtime_s", "power_w", "energy_j")
 SUMMED = ("power_w", "energy_j")
@@ -30,9 +31,10 @@ def one_row_a_job(
     kept, steps = without_steps(table)
     kept, twice = listed_twice(kept)
     kept, hosts = hosts_together(kept)
+    kept, sampled = samples_together(kept)
     kept, ranks = ranks_together(kept, headings)
     gained = [VOCABULARY[c] for c in kept.columns if c not in table.columns]
-    return kept, [*steps, *twice, *hosts, *ranks], gained
+    return kept, [*steps, *twice, *hosts, *sampled, *ranks], gained
 
 
 def without_steps(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:

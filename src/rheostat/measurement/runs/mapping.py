@@ -76,6 +76,19 @@ class ColumnSource:
             scale = _seconds_of_rate(names[0]) if inverse else _scale(ours, names)
         return cls(names, float(scale), inverse)
 
+    def values(self) -> pl.Expr:
+        """One column as it stands, else the numbers that it spells; a sum without a part is none.
+
+        >>> source = ColumnSource(("speed",), inverse=True)
+        >>> pl.DataFrame({"speed": [4.0]}).select(source.values()).item()
+        0.25
+        """
+        if len(self.columns) == 1 and self.scale == 1.0 and not self.inverse:
+            return pl.col(self.columns[0])
+        numbers = (pl.col(c).cast(pl.Float64, strict=False) for c in self.columns)
+        total = pl.sum_horizontal(numbers, ignore_nulls=False)
+        return self.scale / total if self.inverse else self.scale * total
+
 
 @dataclass(frozen=True)
 class Mapped:

@@ -34,6 +34,7 @@ from rheostat.measurement.runs.derived import (
     runtime_between,
     runtime_by_clock,
     runtime_of_parts,
+    without_parts,
 )
 from rheostat.measurement.runs.ends import state_by_words, with_ends
 from rheostat.measurement.runs.energy_balance import energy_balance
@@ -137,7 +138,7 @@ def read_runs(
         raise DataError(str(path), ["no cell has a value", _present(frame)])
     if moments := [c for c in frame.columns if re.match(CLOCKED, c)]:
         raise DataError(str(path), [NO_HEADINGS.format(moments[0])])
-    named = spelled(columns or {}, frame.columns)
+    named = spelled(without_parts(columns or {}), frame.columns)
     chosen = Mapped.of({"columns": named, "known": dict(known or {})})
     chosen = chosen.over(
         load_mapping(map) if isinstance(map, (str, Path)) else Mapped.of(map or {})

@@ -91,7 +91,7 @@ def read_serving(
     absent = sorted({t for s in named.values() for t in s.columns} - set(frame.columns))
     if absent:
         raise DataError(str(path), [f"mapped column {c} is missing" for c in absent])
-    frame = frame.with_columns(**{ours: _mapped(source) for ours, source in named.items()})
+    frame = frame.with_columns(**{ours: source.values() for ours, source in named.items()})
     return of_frame(frame, str(path), constants=constants, units=units, noted=read_in)
 
 
@@ -199,11 +199,3 @@ def _of_this_world(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
             frame, said = rows_where(frame, good, f"{name} is not between {low:g} and {high:g}")
             notes += said
     return frame, notes
-
-
-def _mapped(source: ColumnSource) -> pl.Expr:
-    if len(source.columns) == 1 and source.scale == 1.0 and not source.inverse:
-        return pl.col(source.columns[0])
-    numbers = (pl.col(c).cast(pl.Float64, strict=False) for c in source.columns)
-    total = pl.sum_horizontal(numbers, ignore_nulls=False)  # a sum without a part is none
-    return source.scale / total if source.inverse else source.scale * total

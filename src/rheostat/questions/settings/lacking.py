@@ -6,8 +6,11 @@ import re
 from collections.abc import Iterable, Sequence
 from shlex import quote
 
+import polars as pl
+
 from rheostat.core.jobs import JobTable
 from rheostat.core.vocabulary import VOCABULARY
+from rheostat.measurement.runs.cell_units import PLAIN_NUMBERS
 from rheostat.measurement.runs.derived import only_grows
 from rheostat.measurement.runs.header_units import split_unit
 
@@ -69,6 +72,9 @@ def perhaps(jobs: JobTable, measured: Sequence[str]) -> list[str]:
             f"{grown[0]} only grows from row to row, as the readings of a meter do: write what "
             "each run took, its reading after it less the one before it, as energy_j"
         ]
+    if jobs.frame[powered[0]].dtype == pl.String and len(names) == 1:
+        cell = jobs.frame[powered[0]].drop_nulls()[0]
+        return [f"{names[0]} holds text, {cell!r}: {PLAIN_NUMBERS}"]
     alike = [n for n in names if split_unit(n)[1] == split_unit(names[0])[1]]
     parts = ours != "runtime_s" and len(alike) > 1  # of processors and memory, say
     inverse = "1/" if rate else ""
