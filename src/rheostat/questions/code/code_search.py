@@ -334,7 +334,8 @@ def searched_chains(
     if problems:
         raise DataError(original.name or "program", problems)
     if in_cuda:
-        variant = from_cuda(text, to, original.flags)
+        headers = {n: t for n, t in original.files.items() if n != name}
+        variant = from_cuda(text, to, original.flags, headers)
         return lambda store: [only(variant)]
 
     others = "\n".join(t for n, t in original.files.items() if n != name)

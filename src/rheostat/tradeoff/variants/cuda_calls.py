@@ -16,12 +16,16 @@ NOTHING = ("cudaDeviceSynchronize", "cudaThreadSynchronize", "cudaGetLastError",
            "cudaPeekAtLastError", "cudaDeviceReset", "cudaSetDevice", "cudaStreamCreate",
            "cudaStreamDestroy", "cudaStreamSynchronize", "cudaEventCreate", "cudaEventDestroy",
            "cudaEventSynchronize", "cudaFuncSetCacheConfig", "cudaDeviceSetCacheConfig",
-           "cudaMemPrefetchAsync", "cudaMemAdvise")  # fmt: skip
+           "cudaMemPrefetchAsync", "cudaMemAdvise", "cudaStreamCreateWithFlags",
+           "cudaEventCreateWithFlags", "cudaStreamWaitEvent", "cudaStreamQuery", "cudaEventQuery",
+           "cudaHostRegister", "cudaHostUnregister", "cudaFuncSetAttribute", "cudaProfilerStart",
+           "cudaProfilerStop", "cudaDeviceSetLimit", "cudaSetDeviceFlags")  # fmt: skip
 TYPES = {"cudaError_t": "int", "cudaStream_t": "int", "cudaEvent_t": "double"}
 VALUES = {"cudaSuccess": "0"}
 NVIDIA_HEADER = re.compile(
-    r"^[ \t]*#\s*include\s*<(?:cuda|cuda_runtime|cuda_runtime_api|device_launch_parameters)\.h>"
-    r"[^\n]*\n", re.MULTILINE
+    r"^[ \t]*#\s*include\s*[<\"](?:cuda|cuda_runtime|cuda_runtime_api|device_launch_parameters|"
+    r"device_functions|cuda_profiler_api|vector_types|vector_functions|driver_types|builtin_types)"
+    r"\.h[>\"][^\n]*\n", re.MULTILINE
 )  # fmt: skip
 
 
@@ -117,13 +121,27 @@ def _made(name: str, given: list[str]) -> str | None:
 def _pointed(argument: str) -> str:
     """The variable behind ``&p`` or ``(void **)&p``."""
     plain = re.sub(r"^\(\s*void\s*\*\s*\*\s*\)\s*", "", argument.strip())
+    if cast := re.fullmatch(r"reinterpret_cast<\s*void\s*\*\s*\*\s*>\s*\((.*)\)", plain):
+        plain = cast[1].strip()
     match = re.fullmatch(r"&\s*\(?([\w.\->\[\]]+)\)?", plain)
     return match[1] if match else f"*({plain})"
 
 
 def _allocated(given: list[str]) -> str:
-    pointer = _pointed(given[0])
-    return f"{pointer} = (decltype({pointer}))malloc({given[1]})"
+    return _set_to(given[0], f"malloc({given[1]})")
+
+
+def _set_to(argument: str, value: str) -> str:
+    """The pointer behind an argument set to a value of another type."""
+    pointer = _pointed(argument)
+    plain = re.fullmatch(r"[\w.]+", pointer)  # of an element it would be a reference
+    kind = pointer if plain else f"+{pointer}"
+    return f"{pointer} = (decltype({kind})){value}"
+
+
+def _symbol(name: str, offset: list[str]) -> str:
+    """Where a copy from or to a variable of the device begins."""
+    return f"(char *)&{name} + {offset[0]}" if offset and offset[0] != "0" else f"&{name}"
 
 
 RULES: dict[str, Callable[[list[str]], str]] = {
@@ -133,10 +151,12 @@ RULES: dict[str, Callable[[list[str]], str]] = {
     "cudaHostAlloc": _allocated,
     "cudaMemcpy": lambda g: f"memcpy({g[0]}, {g[1]}, {g[2]})",
     "cudaMemset": lambda g: f"memset({g[0]}, {g[1]}, {g[2]})",
-    "cudaMemcpyToSymbol": lambda g: f"memcpy(&{g[0]}, {g[1]}, {g[2]})",
-    "cudaMemcpyFromSymbol": lambda g: f"memcpy({g[0]}, &{g[1]}, {g[2]})",
+    "cudaMemcpyToSymbol": lambda g: f"memcpy({_symbol(g[0], g[3:4])}, {g[1]}, {g[2]})",
+    "cudaMemcpyFromSymbol": lambda g: f"memcpy({g[0]}, {_symbol(g[1], g[3:4])}, {g[2]})",
     "cudaFree": lambda g: f"free({g[0]})",
     "cudaFreeHost": lambda g: f"free({g[0]})",
+    "cudaGetSymbolAddress": lambda g: _set_to(g[0], f"&{g[1]}"),
+    "cudaHostGetDevicePointer": lambda g: _set_to(g[0], g[1]),
     "cudaGetDeviceCount": lambda g: f"{_pointed(g[0])} = 1",
     "cudaGetDevice": lambda g: f"{_pointed(g[0])} = 0",
     "cudaEventRecord": lambda g: f"{g[0]} = omp_get_wtime()",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[^\n]*\n", re.MULTILINE)
+NO_CODE = r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"'
 DIM3 = """struct dim3 {
   unsigned x, y, z;
   dim3(unsigned x = 1, unsigned y = 1, unsigned z = 1) : x(x), y(y), z(z) {}
@@ -49,33 +51,109 @@ static inline T atomicExch(T *p, V value) {
   return before;
 }
 """
+WRAPPED = """static inline unsigned {name}(unsigned *p, unsigned most) {{
+  unsigned before;
+  #pragma omp critical({name})
+  {{
+    before = *p;
+    *p = {next};
+  }}
+  return before;
+}}
+"""
 HELPERS = {
     **{n: CAPTURED.format(name=n, operator=o) for n, o in ATOMICS.items()},
     "atomicExch": EXCHANGED,
     "atomicMax": COMPARED.format(name="atomicMax", operator=">"),
     "atomicMin": COMPARED.format(name="atomicMin", operator="<"),
+    "atomicCAS": """template <class T, class E, class V>
+static inline T atomicCAS(T *p, E expected, V value) {
+  T before = (T)expected, after = (T)value;
+  __atomic_compare_exchange(p, &before, &after, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+  return before;
+}
+""",
+    "atomicInc": WRAPPED.format(name="atomicInc", next="before >= most ? 0 : before + 1"),
+    "atomicDec": WRAPPED.format(
+        name="atomicDec", next="before == 0 || before > most ? most : before - 1"
+    ),
     "rsqrt": "static inline double rsqrt(double x) { return 1 / sqrt(x); }\n",
     "rsqrtf": "static inline float rsqrtf(float x) { return 1 / sqrtf(x); }\n",
-    "__ldg": "template <class T>\nstatic inline T __ldg(const T *p) {\n  return *p;\n}\n",
-    **{f"__{n}f": f"static inline float __{n}f(float x) {{ return {n}f(x); }}\n"
-       for n in ("sin", "cos", "exp", "log", "tan", "log2", "log10")},
-    "__powf": "static inline float __powf(float x, float y) { return powf(x, y); }\n",
+    **{n: f"template <class T>\nstatic inline T {n}(const T *p) {{\n  return *p;\n}}\n"
+       for n in ("__ldg", "__ldcs", "__ldca", "__ldcg", "__ldlu", "__ldcv")},
+    **{n: f"template <class T, class V>\nstatic inline void {n}(T *p, V value) {{\n"
+          "  *p = (T)value;\n}\n" for n in ("__stcs", "__stcg", "__stwb", "__stwt")},
     "__fdividef": "static inline float __fdividef(float x, float y) { return x / y; }\n",
-    **{n: f"template <class A, class B>\nstatic inline auto {n}(A a, B b) {{\n"
+    "__saturatef": "static inline float __saturatef(float x) {\n"
+                   "  return x > 0 ? (x < 1 ? x : 1) : 0;\n}\n",
+    **{f"__{t}_as_{u}": f"static inline {c} __{t}_as_{u}({d} x) {{\n"
+                        f"  {c} bits;\n  memcpy(&bits, &x, sizeof bits);\n  return bits;\n}}\n"
+       for t, d, u, c in (("float", "float", "int", "int"), ("int", "int", "float", "float"),
+                          ("float", "float", "uint", "unsigned"),
+                          ("uint", "unsigned", "float", "float"),
+                          ("double", "double", "longlong", "long long"),
+                          ("longlong", "long long", "double", "double"))},
+    "__clz": "static inline int __clz(int x) { return x ? __builtin_clz(x) : 32; }\n",
+    "__clzll": "static inline int __clzll(long long x) { return x ? __builtin_clzll(x) : 64; }\n",
+    "__brev": "static inline unsigned __brev(unsigned x) {\n  unsigned turned = 0;\n"
+              "  for (int i = 0; i < 32; i++) turned |= (x >> i & 1) << (31 - i);\n"
+              "  return turned;\n}\n",
+    "__mulhi": "static inline int __mulhi(int a, int b) { return (long long)a * b >> 32; }\n",
+    "__umulhi": "static inline unsigned __umulhi(unsigned a, unsigned b) {\n"
+                "  return (unsigned long long)a * b >> 32;\n}\n",
+    "__umul64hi": "static inline unsigned long long __umul64hi(unsigned long long a, "
+                  "unsigned long long b) {\n  return (unsigned __int128)a * b >> 64;\n}\n",
+    **{f"__{n}24": f"static inline {t} __{n}24({t} a, {t} b) {{ return a * b; }}\n"
+       for n, t in (("mul", "int"), ("umul", "unsigned"))},
+    **{f"__{p}{n}_rn": f"static inline {t} __{p}{n}_rn({t} a, {t} b) {{ return a {o} b; }}\n"
+       for n, o in (("add", "+"), ("sub", "-"), ("mul", "*"), ("div", "/"))
+       for p, t in (("f", "float"), ("d", "double"))},
+    "__frcp_rn": "static inline float __frcp_rn(float x) { return 1 / x; }\n",
+    **{n: f"using std::{n};\ntemplate <class A, class B, class = "
+          "typename std::enable_if<!std::is_same<A, B>::value>::type>\n"
+          f"static inline typename std::common_type<A, B>::type {n}(A a, B b) {{\n"
           f"  return a {o} b ? a : b;\n}}\n" for n, o in (("min", "<"), ("max", ">"))},
 }  # fmt: skip
+INTRINSICS = {
+    **{f"__{n}f": f"{n}f" for n in ("sin", "cos", "exp", "log", "tan", "log2", "log10", "pow")},
+    "__exp10f": "exp10f", "__sincosf": "sincosf", "__fsqrt_rn": "sqrtf", "__dsqrt_rn": "sqrt",
+    "__fmaf_rn": "fmaf", "__fma_rn": "fma", "__popc": "__builtin_popcount",
+    "__popcll": "__builtin_popcountll", "__ffs": "__builtin_ffs", "__ffsll": "__builtin_ffsll",
+    "__threadfence": "__sync_synchronize", "__threadfence_block": "__sync_synchronize",
+    "__threadfence_system": "__sync_synchronize", "__trap": "abort",
+    "__float2int_rn": "(int)rintf", "__float2int_rd": "(int)floorf",
+    "__float2int_ru": "(int)ceilf", "__float2int_rz": "(int)truncf",
+    "__double2int_rn": "(int)rint", "__double2int_rz": "(int)trunc", "__int2float_rn": "(float)",
+    "__uint2float_rn": "(float)", "__int2double_rn": "(double)", "__double2float_rn": "(float)",
+}  # fmt: skip
+"""What a function of the host, or a cast, does as well."""
 
 
 VECTORS = {"float": "float", "double": "double", "int": "int", "uint": "unsigned",
-           "short": "short", "char": "signed char", "uchar": "unsigned char",
-           "longlong": "long long"}  # fmt: skip
-HEADERS = {"stdlib.h": r"\b(?:malloc|free)\(", "string.h": r"\bmem(?:cpy|set)\(",
-           "vector": r"\bstd::vector<", "math.h": r"\brsqrtf?\(|\b__[a-z0-9]+f\(",
-           "omp.h": r"\bomp_get_wtime\b"}  # fmt: skip
+           "short": "short", "ushort": "unsigned short", "char": "signed char",
+           "uchar": "unsigned char", "long": "long", "ulong": "unsigned long",
+           "longlong": "long long", "ulonglong": "unsigned long long"}  # fmt: skip
+MATHEMATICS = (
+    r"(?:a?(?:sin|cos|tan)h?|atan2|exp2?|expm1|log(?:2|10|1p)?|pow|sqrt|cbrt|hypot|erfc?|[lt]gamma|"
+    r"f(?:abs|ma|max|min|mod|loor)|ceil|round|trunc|rint|nearbyint|ldexp|frexp|copysign)f?|sincosf?|"
+    r"is(?:nan|inf|finite)|exp10f?"
+)
+CALL = r"(?<![\w.:>])(?:{})\s*\("
+HEADERS = {
+    "stdlib.h": CALL.format("malloc|calloc|free|exit|abort|ato[ifl]|s?rand|abs|qsort"),
+    "string.h": CALL.format("mem(?:cpy|set|cmp|move)|str(?:n?cmp|len|n?cpy|cat)"),
+    "stdio.h": CALL.format("[fs]?n?printf|fopen|fflush|fread|fwrite|f?scanf|puts"),
+    "math.h": CALL.format(MATHEMATICS), "assert.h": CALL.format("assert"),
+    "stdint.h": r"\bu?int(?:8|16|32|64)_t\b", "float.h": r"\b(?:FLT|DBL)_[A-Z]\w+\b",
+    "limits.h": r"\bU?(?:INT|LONG|CHAR|SHRT|LLONG)_M(?:AX|IN)\b", "vector": r"\bstd::vector<",
+    "algorithm": r"\bstd::(?:min|max|sort|swap|fill|copy)\b", "type_traits": r"\bstd::enable_if\b",
+    "omp.h": r"\bomp_get_wtime\b",
+}  # fmt: skip
+"""Headers by what asks for them; NVIDIA's compiler includes most of them itself."""
 
 
 def with_helpers(text: str, device: str) -> str:
-    """A translated program with the definitions that it needs, after its includes.
+    """A translated program with the definitions that it needs, after its first includes.
 
     Parameters
     ----------
@@ -89,24 +167,42 @@ def with_helpers(text: str, device: str) -> str:
     str
         The program.
     """
-    used = {n: h for n, h in HELPERS.items() if re.search(rf"(?<![\w:.]){n}\s*\(", code_of(device))
-            and not re.search(rf"#define\s+{n}\b", text)}  # fmt: skip
-    if "using namespace std" in text:
-        used = {n: h for n, h in used.items() if n not in ("min", "max")}
-    includes = "".join(
+    code = code_of(device)
+    used = {n: h for n, h in HELPERS.items() if re.search(rf"(?<![\w:.]){n}\s*\(", code)
+            and not re.search(rf"#define\s+{n}\b|\w\s+{n}\s*\([^;()]*\)\s*\{{", text)}  # fmt: skip
+    place = _after_includes(text)
+    made = [DIM3, *_vectors(text), *used.values()]
+    includes = _includes(text, text) if place else ""
+    needed = _includes("".join(made), text[:place] + includes)
+    if not place:
+        needed = _includes(text + "".join(made), text)
+    if re.search(HEADERS["math.h"] + "|" + CALL.format("abs"), code) and not re.search(
+        r"#\s*include\s*<math\.h>", text + includes + needed
+    ):
+        needed += "#include <math.h>\n"  # cmath alone has no abs and no exp of floats outside std
+    return text[:place] + includes + needed + "\n" * bool(place) + "".join(made) + text[place:]
+
+
+def _after_includes(text: str) -> int:
+    """Where a program's first includes end, and its code has not begun."""
+    plain = re.sub(NO_CODE, lambda m: re.sub(r"[^\n]", " ", m[0]), text, flags=re.DOTALL)
+    code = re.search(r"^[ \t]*(?!#)[^\n]*[{;]", plain, re.MULTILINE)
+    end = len(text) if code is None else code.start()
+    return max((m.end() for m in INCLUDE.finditer(plain, 0, end)), default=0)
+
+
+def _includes(asking: str, there: str) -> str:
+    code = code_of(asking)
+    return "".join(
         f"#include <{header}>\n" for header, uses in HEADERS.items()
-        if re.search(uses, text) and not re.search(rf"#\s*include\s*<{_either(header)}>", text)
+        if re.search(uses, code) and not re.search(rf"#\s*include\s*<{_either(header)}>", there)
     )  # fmt: skip
-    last = list(re.finditer(r"^[ \t]*#\s*include[^\n]*\n", text, re.MULTILINE))
-    place = last[-1].end() if last else 0
-    made = [includes, "\n" * bool(last), DIM3, *_vectors(text), *used.values()]
-    return text[:place] + "".join(made) + text[place:]
 
 
 def _vectors(text: str) -> list[str]:
     """CUDA's vectors that a program names, as structures."""
     made = []
-    for name, kind, n in sorted(set(re.findall(r"\b(?:make_)?((\w+?)([234]))\b", code_of(text)))):
+    for name, kind, n in sorted(set(re.findall(r"\b(?:make_)?((\w+?)([1234]))\b", code_of(text)))):
         if kind in VECTORS:
             of, letters = VECTORS[kind], "xyzw"[: int(n)]
             given = ", ".join(f"{of} {x}" for x in letters)
@@ -137,4 +233,4 @@ def code_of(text: str) -> str:
     str
         What is left.
     """
-    return re.sub(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', "", text, flags=re.DOTALL)
+    return re.sub(NO_CODE, "", text, flags=re.DOTALL)

@@ -21,7 +21,9 @@ AXES = "xyz"
 INDENT = "  "
 DYNAMIC_SHARED = re.compile(r"\bextern\s+__shared__\s+([\w\s:]+?)\s*(\w+)\s*\[\s*\]\s*;")
 THREAD = re.compile(r"\b(?:threadIdx|blockIdx)\b")
-WITHIN_WARP = re.compile(r"\b__(?:shfl|ballot|any|all|syncwarp|activemask|match)\w*|\bthis_grid\b")
+WITHIN_WARP = re.compile(
+    r"\b__(?:shfl|ballot|any|all|syncwarp|activemask|match|reduce)\w*|\bwarpSize\b|\bthis_grid\b"
+)
 LEAVES = re.compile(r"\b(?:return|break)\b")
 CAST = r"(?:\(\s*[a-z_][\w\s]*\)\s*)?"
 LOOPS_WITHIN = ("for_statement", "while_statement", "do_statement", "switch_statement",
@@ -29,10 +31,11 @@ LOOPS_WITHIN = ("for_statement", "while_statement", "do_statement", "switch_stat
 
 
 class UnsupportedKernelError(ValueError):
-    """A kernel that has no such form: why, after its line."""
+    """A kernel that has no such form: why, and at which line."""
 
     def __init__(self, node: Node, reason: str) -> None:
-        super().__init__(f"line {node.start_point[0] + 1}: {reason}")
+        super().__init__(reason)
+        self.line = int(node.start_point[0]) + 1
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,8 @@ class CudaKernel:
     @property
     def axes(self) -> str:
         """Axes that the body names; x at least."""
+        if re.search(r"\b(?:threadIdx|blockIdx)\b(?!\s*\.)", self.text):  # a function may use any
+            return AXES
         used = set(re.findall(r"\b(?:threadIdx|blockIdx|blockDim|gridDim)\.([xyz])", self.text))
         return "".join(a for a in AXES if a in used | {"x"})
 
@@ -98,14 +103,19 @@ class CudaKernel:
 
     def function(self, lines: list[str]) -> str:
         """A function of the host with these lines as its body."""
+        body = textwrap.indent("\n".join(lines), INDENT)
+        return f"{self.head} {{\n{body}\n}}"
+
+    @property
+    def head(self) -> str:
+        """The function's type, name and parameters."""
         given = [
             "dim3 gridDim",
             "dim3 blockDim",
             *["size_t shared_bytes"] * self.takes_shared_bytes,
         ]
         given += [self.parameters] * bool(self.parameters)
-        body = textwrap.indent("\n".join(lines), INDENT)
-        return f"static void {self.name}({', '.join(given)}) {{\n{body}\n}}"
+        return f"static void {self.name}({', '.join(given)})"
 
 
 def strided_loop(kernel: CudaKernel, pragma: str) -> list[str]:

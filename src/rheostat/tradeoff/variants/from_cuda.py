@@ -8,44 +8,54 @@ they make is verified as any other proposal is.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from rheostat.errors import DataError
 from rheostat.measurement.code.syntax_tree import walk
 from rheostat.tradeoff.variants.c_source import CSource, Edit, Node
 from rheostat.tradeoff.variants.cuda_blocks import block_loop
 from rheostat.tradeoff.variants.cuda_calls import NVIDIA_HEADER, call_edits, checking_functions
-from rheostat.tradeoff.variants.cuda_helpers import code_of, with_helpers
+from rheostat.tradeoff.variants.cuda_helpers import INTRINSICS, with_helpers
 from rheostat.tradeoff.variants.cuda_kernels import (
     CudaKernel,
     UnsupportedKernelError,
     flat_loop,
     strided_loop,
 )
+from rheostat.tradeoff.variants.cuda_refused import left_over, libraries, within_functions
+from rheostat.tradeoff.variants.cuda_text import (
+    Lines,
+    one_text,
+    with_indices,
+    without_hidden_macros,
+)
 from rheostat.tradeoff.variants.variant import Variant
 
 TARGETS = {"openmp": "omp parallel for", "serial": ""}
 """Languages with the pragma of their loops over threads."""
 ATTRIBUTE = re.compile(
-    r"__launch_bounds__\s*\([^()]*(?:\([^()]*\)[^()]*)*\)|^[ \t]*#pragma\s+unroll[^\n]*\n",
+    r"__launch_bounds__\s*\([^()]*(?:\([^()]*\)[^()]*)*\)|^[ \t]*#pragma\s+unroll[^\n]*\n"
+    r"|(?<=__shared__ )__align__\s*\([^()]*\)",
     re.MULTILINE,
 )
-LEFT = re.compile(
-    r"\bcuda[A-Z]\w*|\bcu[A-Z]\w+\(|<<<|\b__(?:global|shared|constant)__\b|\b__sync\w+|\b__shfl\w*"
-    r"|\b(?:texture|surface)<|\bthrust::|\bcub::|\bcooperative_groups\b"
-)
 
 
-def from_cuda(text: str, to: str, flags: tuple[str, ...] = ("-O2",)) -> Variant:
+def from_cuda(
+    text: str, to: str, flags: tuple[str, ...] = ("-O2",), files: Mapping[str, str] | None = None
+) -> Variant:
     """The variant that the rules make of a CUDA program.
 
     Parameters
     ----------
     text : str
-        In CUDA, all in one file.
+        In CUDA.
     to : str
         openmp or serial.
     flags : tuple of str
         Of the compiler.
+    files : mapping of str to str, optional
+        Other files of the program; what they hold of CUDA takes the place of its ``#include``.
 
     Returns
     -------
@@ -72,38 +82,57 @@ def from_cuda(text: str, to: str, flags: tuple[str, ...] = ("-O2",)) -> Variant:
       }
     }
     """
-    return Variant(_translated(text, TARGETS[to]), "rules", "kernels as loops", flags, to)
+    lines = one_text("", {**(files or {}), "": text})
+    made = _translated(lines, TARGETS[to], files or {})
+    return Variant(made, "rules", "kernels as loops", flags, to)
 
 
-def _translated(text: str, pragma: str) -> str:
+def _translated(lines: Lines, pragma: str, files: Mapping[str, str]) -> str:
     """The program with a pragma before loops over threads or blocks, empty for none."""
-    plain = ATTRIBUTE.sub(lambda m: "\n" * m[0].count("\n"), text)
-    source = CSource(plain, "tree_sitter_cuda")
-    problems: list[str] = []
+    plain = ATTRIBUTE.sub(lambda m: "\n" * m[0].count("\n"), lines.text)
+    source = CSource(with_indices(without_hidden_macros(plain)), "tree_sitter_cuda")
+    problems = [*libraries(lines.text, files.__contains__, lines.place),
+                *within_functions(source, lines.place)]  # fmt: skip
     edits: list[Edit] = []
     kernels = _kernels(source)
-    for kernel in kernels.values():
+    for kernel in kernels:
         try:
-            lines = (strided_loop(kernel, pragma) or flat_loop(kernel, pragma)
-                     or block_loop(kernel, pragma))  # fmt: skip
+            body = (strided_loop(kernel, pragma) or flat_loop(kernel, pragma)
+                    or block_loop(kernel, pragma))  # fmt: skip
         except UnsupportedKernelError as e:
-            problems.append(str(e))
+            problems.append(f"{lines.place(e.line)}: {e}")
             continue
-        edits.append((kernel.node.start_byte, kernel.node.end_byte, kernel.function(lines)))
-    edits += _launches(source, kernels)
+        edits.append((kernel.node.start_byte, kernel.node.end_byte, kernel.function(body)))
+    named = {k.name: k for k in kernels}
+    edits += _declared(source, named)
+    for call, launch in _launches(source, named):
+        edits += launch
+        if not launch:
+            problems.append(f"{lines.place(call.start_point[0] + 1)}: "
+                            "a launch of what is no kernel by its name")  # fmt: skip
     edits += _without_checks(source)
     edits += _inner_edits(call_edits(source), edits)
-    made = _qualifiers(NVIDIA_HEADER.sub("", source.edited(edits)))
-    problems = problems or [f"{m[0]}: no rule for it" for m in LEFT.finditer(code_of(made))]
+    made = _host_names(_qualifiers(NVIDIA_HEADER.sub("", source.edited(edits))))
+    device = _device_code(source, kernels)
+    problems = problems or [*left_over(made, device, lines.text, lines.place)]
     if problems:
         raise DataError("the translation without a model", list(dict.fromkeys(problems)))
-    return with_helpers(made, _device_code(source, kernels))
+    return with_helpers(made, _host_names(device))
 
 
-def _kernels(source: CSource) -> dict[str, CudaKernel]:
+def _kernels(source: CSource) -> list[CudaKernel]:
     nodes = (n for n in walk(source.tree.root_node) if n.type == "function_definition")
-    kernels = [CudaKernel(source, n) for n in nodes if "__global__" in _before_body(source, n)]
-    return {k.name: k for k in kernels}
+    return [CudaKernel(source, n) for n in nodes if "__global__" in _before_body(source, n)]
+
+
+def _declared(source: CSource, kernels: Mapping[str, CudaKernel]) -> Iterator[Edit]:
+    """Kernels that are declared before they are defined."""
+    for node in walk(source.tree.root_node):
+        text = source.text_of(node)
+        if node.type == "declaration" and "__global__" in text:
+            called = re.search(r"(\w+)\s*\(", text[text.index("__global__") :].split("void", 1)[-1])
+            if called and called[1] in kernels:
+                yield node.start_byte, node.end_byte, f"{kernels[called[1]].head};"
 
 
 def _before_body(source: CSource, function: Node) -> str:
@@ -111,20 +140,24 @@ def _before_body(source: CSource, function: Node) -> str:
     return source.bytes[function.start_byte : body.start_byte].decode() if body else ""
 
 
-def _launches(source: CSource, kernels: dict[str, CudaKernel]) -> list[Edit]:
-    """``k<<<g, b>>>(a)`` as ``k(g, b, a)``."""
-    edits = []
+def _launches(
+    source: CSource, kernels: Mapping[str, CudaKernel]
+) -> Iterator[tuple[Any, list[Edit]]]:
+    """``k<<<g, b>>>(a)`` as ``k(g, b, a)``; no edit where k is no kernel."""
     for call in walk(source.tree.root_node):
         shape = next((c for c in call.children if c.type == "kernel_call_syntax"), None)
         arguments = call.child_by_field_name("arguments")
         if call.type != "call_expression" or shape is None or arguments is None:
             continue
-        kernel = kernels.get(source.text_of(call.child_by_field_name("function")).partition("<")[0])
+        name = source.text_of(call.child_by_field_name("function")).partition("<")[0].strip()
+        kernel = kernels.get(name.rpartition("::")[2])
+        if kernel is None:
+            yield call, []
+            continue
         given = [source.text_of(n) for n in shape.named_children]
-        kept = given[: 3 if kernel is not None and kernel.takes_shared_bytes else 2]
+        kept = given[: 3 if kernel.takes_shared_bytes else 2]
         rest = ", " if arguments.named_child_count else ""
-        edits.append((shape.start_byte, arguments.start_byte + 1, f"({', '.join(kept)}{rest}"))
-    return edits
+        yield call, [(shape.start_byte, arguments.start_byte + 1, f"({', '.join(kept)}{rest}")]
 
 
 def _without_checks(source: CSource) -> list[Edit]:
@@ -147,11 +180,22 @@ def _inner_edits(edits: object, others: list[Edit]) -> list[Edit]:
 
 
 def _qualifiers(text: str) -> str:
-    text = re.sub(r"\b__constant__\s+", "static ", text)
-    text = re.sub(r"\bstatic\s+static\b", "static", text)
-    return re.sub(r"\b(?:__device__|__host__|__forceinline__|__noinline__)\s+", "", text)
+    text = re.sub(r"\b(?:__constant__|__managed__)\s+", "static ", text)
+    text = re.sub(r"\b__device__\s+static\s+(?:__device__\s+)?", "static ", text)
+    text = re.sub(r"\b__(?:device|host|forceinline|noinline)__\s*|\b__inline__\b", _inline, text)
+    return re.sub(r"\bstatic(?:\s+static)+\b", "static", text).replace("__align__(", "alignas(")
 
 
-def _device_code(source: CSource, kernels: dict[str, CudaKernel]) -> str:
+def _inline(found: re.Match[str]) -> str:
+    return "inline" if "inline__" in found[0] and "force" not in found[0] else ""
+
+
+def _host_names(text: str) -> str:
+    """Functions of the device by the name that the host has for them."""
+    names = "|".join(INTRINSICS)
+    return re.sub(rf"(?<![\w.:])(?:{names})(?=\s*\()", lambda m: INTRINSICS[m[0]], text)
+
+
+def _device_code(source: CSource, kernels: list[CudaKernel]) -> str:
     functions = [n for n in source.functions.values() if "__device__" in _before_body(source, n)]
-    return "\n".join([*map(source.text_of, functions), *(k.text for k in kernels.values())])
+    return "\n".join([*map(source.text_of, functions), *(k.text for k in kernels)])

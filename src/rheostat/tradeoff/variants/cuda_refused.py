@@ -1,0 +1,122 @@
+"""What of a CUDA program no rule knows, by name and line: libraries, warps, the runtime's calls."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from rheostat.tradeoff.variants.c_source import CSource
+from rheostat.tradeoff.variants.cuda_helpers import HELPERS, INTRINSICS, code_of
+from rheostat.tradeoff.variants.cuda_kernels import WITHIN_WARP
+from rheostat.tradeoff.variants.cuda_text import body_of, device_functions
+
+LIBRARIES = {
+    "curand": "cuRAND", "cublas": "cuBLAS", "cusparse": "cuSPARSE", "cufft": "cuFFT",
+    "cusolver": "cuSOLVER", "cudnn": "cuDNN", "nccl": "NCCL", "cub/": "CUB", "thrust/": "Thrust",
+    "cutlass": "CUTLASS", "npp": "NPP", "nvrtc": "NVRTC", "nvToolsExt": "NVTX", "nvtx": "NVTX",
+    "cuda_fp16": "arithmetic of half precision", "cuda_bf16": "arithmetic of bfloat16",
+    "cuda_fp8": "arithmetic of 8 bits", "cuda_fp4": "arithmetic of 4 bits", "mma.h": "tensor cores",
+    "cooperative_groups": "cooperative groups", "cuda/": "libcu++", "cuComplex": "cuComplex",
+    "cuda_pipeline": "copies beside the threads", "math_constants": "constants of CUDA's library",
+    "nvml": "NVML", "cupti": "CUPTI", "helper_": "helpers of NVIDIA's samples",
+}  # fmt: skip
+"""Headers by how they begin, with what is behind them."""
+HEADER = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
+LEFT = re.compile(
+    r"\bcuda[A-Z]\w*|\bcu[A-Z]\w+\(|\bc(?:urand|ublas|usparse|ufft|usolver|udnn)[A-Z_]\w*"
+    r"|\bnccl[A-Z]\w*|<<<|\b__(?:global|shared|constant)__|\b__(?:sync|shfl)\w*"
+    r"|\b(?:texture|surface)<|\btex[123]D\w*|\bthrust::|\bcub::|\bcooperative_groups\b"
+)
+INTRINSIC = re.compile(r"(?<![\w.:])__(?!builtin_|sync_|atomic_|attribute)[a-z]\w*(?=\s*\()")
+BEFORE_WARP = re.compile(r"\bwarpSize\b")
+WITHIN = {
+    re.compile(r"\b__sync\w+"): "a barrier within {0}, a function that kernels call",
+    re.compile(r"\b__shared__"): "shared memory within {0}, a function that kernels call",
+}
+
+
+def libraries(text: str, own: Callable[[str], bool], line: Callable[[int], str]) -> Iterator[str]:
+    """Libraries of the device that a program includes.
+
+    Parameters
+    ----------
+    text : str
+        CUDA.
+    own : callable
+        Whether a header is a file of the program.
+    line : callable
+        How a line is named.
+
+    Yields
+    ------
+    str
+        A problem each.
+    """
+    for found in HEADER.finditer(text):
+        header = found[1]
+        known = next((v for k, v in LIBRARIES.items() if header.startswith(k)), None)
+        if known and not own(header):
+            number = text.count("\n", 0, found.start(1)) + 1
+            yield f"{line(number)}: {header} is {known}, which has no rule"
+
+
+def within_functions(source: CSource, line: Callable[[int], str]) -> Iterator[str]:
+    """What functions of the device do that only a kernel may.
+
+    Parameters
+    ----------
+    source : CSource
+        Parsed as CUDA.
+    line : callable
+        How a line is named.
+
+    Yields
+    ------
+    str
+        A problem each.
+    """
+    for name, node in device_functions(source).items():
+        body = body_of(node)
+        text = source.text_of(body)
+        for pattern, said in WITHIN.items():
+            if found := pattern.search(text):
+                yield f"{line(_row(body, text, found.start()))}: {said.format(name)}"
+        for pattern in (WITHIN_WARP, BEFORE_WARP):
+            if found := pattern.search(text):
+                place = line(_row(body, text, found.start()))
+                yield f"{place}: {found[0]} is of a warp, which a CPU lacks"
+
+
+def _row(body: object, text: str, at: int) -> int:
+    return int(body.start_point[0]) + text.count("\n", 0, at) + 1  # type: ignore[attr-defined]
+
+
+def left_over(made: str, device: str, text: str, line: Callable[[int], str]) -> Iterator[str]:
+    """What is still CUDA in a translation.
+
+    Parameters
+    ----------
+    made : str
+        The translation.
+    device : str
+        What was the device's code.
+    text : str
+        The program in CUDA, where lines are looked for.
+    line : callable
+        How a line is named.
+
+    Yields
+    ------
+    str
+        A problem each.
+    """
+    code = code_of(made)
+    names = [m[0] for m in LEFT.finditer(code)]
+    names += [m[0] for m in INTRINSIC.finditer(code_of(device))
+              if m[0] not in HELPERS and m[0] not in INTRINSICS and m[0] in code
+              and not re.search(rf"\b\w[\w\s*&]*\b{m[0]}\s*\([^;]*?\)\s*\{{", code)]  # fmt: skip
+    names += re.findall(r"\basm\b(?=\s*(?:volatile\b|__volatile__\b)?\s*\()", code_of(device))
+    for name in dict.fromkeys(names):
+        at = re.search(rf"(?<!\w){re.escape(name)}", text)
+        place = f"{line(text.count(chr(10), 0, at.start()) + 1)}: " if at else ""
+        yield f"{place}{name}: no rule for it"

@@ -1,0 +1,142 @@
+"""CUDA as people write it, with headers, macros and indices in functions, becomes C++ that runs."""
+
+import shutil
+import subprocess
+
+import pytest
+
+from rheostat.errors import DataError
+from rheostat.tradeoff.variants.cuda_text import one_text, without_hidden_macros
+from rheostat.tradeoff.variants.from_cuda import from_cuda
+
+pytest.importorskip("tree_sitter_cuda", reason="pip install 'rheostat[code]'")
+compiles = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed")
+
+TWO_MEANINGS = "#define H __host__\n#define H __device__\n"
+SHARED = """#pragma once
+#define BOTH __host__ __device__
+struct Pair { float2 v; };
+BOTH inline float middle(float2 v) { return 0.5f * (v.x + v.y); }
+__device__ int column() { return threadIdx.x + blockIdx.x * blockDim.x; }
+__device__ __forceinline__ int place(int width) { return column() + 0 * width; }
+__global__ void halves(const float2 *in, float *out, int n);
+"""
+KERNEL = """#include "pair.h"
+__global__ void halves(const float2 *in, float *out, int n) {
+  int i = place(n);
+  if (i < n) out[i] = middle(in[i]);
+}
+"""
+MAIN = r"""
+#include <cmath>
+#include <cuda_runtime.h>
+#include "kernel.cuh"
+#include "pair.h"
+#define EACH(i, n) for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < (n); \
+                        i += blockDim.x * gridDim.x)
+#define RUN(kernel, blocks, ...)      \
+  do {                                \
+    kernel<<<blocks, 8>>>(__VA_ARGS__); \
+  } while (0)
+using namespace std;
+__device__ int seen;
+template <int by> __global__ void turn(float *x, int n) {
+  EACH(i, n) {
+    x[i] = __expf(0.f) * abs(x[i]) + by * __popc(i) + max(i, (unsigned)1) - __ldg(x + i);
+    atomicInc((unsigned *)&seen, 1000u);
+  }
+}
+int main() {
+  const int n = 12;
+  float2 h[n];
+  float out[n], *d[2];
+  float2 *in;
+  for (int i = 0; i < n; i++) h[i] = make_float2(-i, i - 3);
+  cudaMalloc(reinterpret_cast<void **>(&in), sizeof h);
+  for (int k = 0; k < 2; k++) cudaMalloc(&d[k], sizeof out);
+  cudaMemcpy(in, h, sizeof h, cudaMemcpyHostToDevice);
+  RUN(halves, 2, in, d[1], n);
+  RUN(turn<2>, 1, d[1], n);
+  cudaMemcpy(out, d[1], sizeof out, cudaMemcpyDeviceToHost);
+  int count;
+  cudaMemcpyFromSymbol(&count, seen, sizeof count);
+  for (int i = 0; i < n; i++) printf("%g ", out[i]);
+  printf("%d\n", count);
+}
+"""
+
+
+@compiles
+@pytest.mark.parametrize("to", ["openmp", "serial"])
+def test_headers_macros_indices_and_intrinsics_do_what_cuda_does(to, tmp_path):
+    made = from_cuda(MAIN, to, files={"pair.h": SHARED, "kernel.cuh": KERNEL}).text
+    (tmp_path / "a.cc").write_text(made)
+    build = ["g++", "-O1", "-fopenmp", tmp_path / "a.cc", "-o", tmp_path / "a"]
+    subprocess.run(build, check=True, capture_output=True)
+    got = subprocess.run([tmp_path / "a"], check=True, capture_output=True, text=True).stdout
+    want = [1.5 + 2 * bin(i).count("1") + max(i, 1) + 1.5 for i in range(12)]
+    assert [float(x) for x in got.split()] == [*want, 12]
+
+
+def test_a_header_without_cuda_stays_included_and_lines_are_named_by_their_file():
+    files = {"a.cu": 'int a;\n#include "k.h"\n#include "plain.h"\n', "plain.h": "int p;\n",
+             "k.h": "\n__device__ int k;\n"}  # fmt: skip
+    made = one_text("a.cu", files)
+    assert made.text == 'int a;\n\n__device__ int k;\n#include "plain.h"\n'
+    assert [made.place(i) for i in (1, 3, 4)] == ["line 1", "k.h, line 2", "line 3"]
+
+
+def test_a_header_that_includes_itself_ends():
+    files = {"a.cu": '#include "k.h"\n', "k.h": '#include "k.h"\n__device__ int k;\n'}
+    assert "__device__ int k;" in one_text("a.cu", files).text
+
+
+@pytest.mark.parametrize(("text", "made"), [
+    ("#define N 4\nint a[N];", "#define N 4\nint a[N];"),  # hides nothing
+    ("#define T threadIdx.x\n#ifdef T\nf(T);\n#endif", "\n#ifdef T\nf(threadIdx.x);\n#endif"),
+    ("#define C(a, b) a##_##b[threadIdx.x]\nC(x,\n  y);", "\nx_y[threadIdx.x]\n;"),
+    ("#define S(x) #x threadIdx\nS(1);", "#define S(x) #x threadIdx\nS(1);"),
+    ("#define K __global__\n#define V K void\nV f(); // K", "\n\n__global__ void f(); // K"),
+    ("#define I(a) a + threadIdx.x\nI(I(1));", "\n1 + threadIdx.x + threadIdx.x;"),
+    ("#define H\n#define H __host__\nH int a;", "\n\n__host__ int a;"),
+    (f"{TWO_MEANINGS}H a;", f"{TWO_MEANINGS}H a;"),
+])  # fmt: skip
+def test_macros_that_hide_what_only_cuda_has_are_written_out(text, made):
+    assert without_hidden_macros(text) == made
+
+
+@pytest.mark.parametrize(("text", "reason"), [
+    ("\n#include <curand.h>\n", "line 2: curand.h is cuRAND, which has no rule"),
+    ("#include <cuda_fp16.h>\n", "line 1: cuda_fp16.h is arithmetic of half precision"),
+    ("#include <thrust/scan.h>\n", "thrust/scan.h is Thrust"),
+    ("__device__ int f(int v) {\n  return __shfl_down_sync(~0u, v, 1);\n}\n",
+     "line 2: __shfl_down_sync is of a warp"),
+    ("__device__ void f() { __syncthreads(); }\n", "line 1: a barrier within f, a function that"),
+    ("__device__ void f() { __shared__ int s; }\n", "line 1: shared memory within f"),
+    ("__device__ int f(int a) {\n  return __dp4a(a, a, a);\n}\n", "line 2: __dp4a: no rule for it"),
+    ("__device__ int f() { asm volatile(\"nop;\"); }\n", "line 1: asm: no rule for it"),
+    ("void f(void (*k)(int)) {\n  k<<<1, 2>>>(3);\n}\n", "line 2: a launch of what is no kernel"),
+    ("int f() {\n  cudaDeviceProp p;\n}\n", "line 2: cudaDeviceProp: no rule for it"),
+])  # fmt: skip
+def test_what_has_no_rule_is_refused_by_its_name(text, reason):
+    with pytest.raises(DataError, match=reason):
+        from_cuda(text, "openmp")
+
+
+def test_a_problem_in_a_header_is_named_by_it():
+    header = "\n__device__ int f(int v) { return __ballot_sync(~0u, v); }\n"
+    with pytest.raises(DataError, match=r"k\.h, line 2: __ballot_sync is of a warp"):
+        from_cuda('#include "k.h"\n', "openmp", files={"k.h": header})
+
+
+def test_the_start_of_a_copy_within_a_symbol_is_kept():
+    text = "__constant__ float c[4];\nvoid f(float *h) { cudaMemcpyToSymbol(c, h, 4, 8); }\n"
+    assert "memcpy((char *)&c + 8, h, 4);" in from_cuda(text, "serial").text
+
+
+def test_definitions_stand_before_the_first_code_that_needs_them():
+    text = (
+        "#include <stdio.h>\nfloat4 a;\n#include <stdlib.h>\n__device__ float f() { return 1; }\n"
+    )
+    made = from_cuda(text, "serial").text
+    assert made.index("struct float4") < made.index("float4 a;")
