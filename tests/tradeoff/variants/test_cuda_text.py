@@ -123,6 +123,12 @@ def test_what_has_no_rule_is_refused_by_its_name(text, reason):
         from_cuda(text, "openmp")
 
 
+def test_a_condition_on_openmp_is_decided_as_for_cuda():
+    text = "#if defined(_OPENMP)\nint a;\n#endif\nint b;\n"
+    assert "#if 0\nint a;" in from_cuda(text, "openmp").text
+    assert "#if defined(_OPENMP)" in from_cuda(f"#pragma omp parallel\n{text}", "openmp").text
+
+
 def test_a_problem_in_a_header_is_named_by_it():
     header = "\n__device__ int f(int v) { return __ballot_sync(~0u, v); }\n"
     with pytest.raises(DataError, match=r"k\.h, line 2: __ballot_sync is of a warp"):

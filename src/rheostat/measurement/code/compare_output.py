@@ -18,7 +18,7 @@ TIMING_WORD = (
 UNIT = r"(?:s|secs?|seconds?|ms|msecs?|milliseconds?|us|usecs?|microseconds?|ns|[gmt]flops?(?:/s)?|[gm]i?b/s)"  # noqa: E501
 TIMING = (
     re.compile(rf"(?i)\b{TIMING_WORD}\b[^0-9\n]{{0,40}}?(?P<number>{NUMBER})"),
-    re.compile(rf"(?i)(?<![\w.])(?P<number>{NUMBER})\s*{UNIT}\b"),
+    re.compile(rf"(?i)(?<![\w.])(?P<number>{NUMBER})\s*[(\[]?{UNIT}\b"),
 )
 TOKEN = re.compile(rf"(?<![A-Za-z_]){NUMBER}(?![A-Za-z_])|[A-Za-z_][\w]*|[^\s\w]")
 MOST_DIFFERENCES = 5

@@ -4,7 +4,8 @@ A *phase* is what the threads of a block do between two barriers: one loop over 
 that a thread keeps from one phase to the next becomes an array with a place for each thread, or is
 *recomputed* where it hangs on the thread's index alone.  One that is the same in all threads of a
 block, *uniform*, is computed once per block; so is the condition of a loop or branch around a
-barrier, which CUDA wants uniform, too.
+barrier, which CUDA wants uniform, too.  A thread that ends before a barrier takes part in no later
+phase: the others do not wait for it.
 
 References
 ----------
@@ -96,7 +97,26 @@ class Phases:
             )
         kept = [f"std::vector<{kind}> {name}({self._threads_of_block});"
                 for name, kind in self.variables.kept.items()]  # fmt: skip
-        return [*kept, *self._of(self.kernel.statements)]
+        lines = self._of(self.kernel.statements)
+        gone = [f"std::vector<char> {self._gone}({self._threads_of_block});"] * self._ends_early
+        return [*kept, *gone, *lines]
+
+    @cached_property
+    def _gone(self) -> str:
+        """Which threads of the block have ended, by a name that the kernel has not."""
+        name = "gone"
+        while re.search(rf"\b{name}\b", self.kernel.text):
+            name += "_"
+        return name
+
+    @cached_property
+    def _ends_early(self) -> bool:
+        """Whether a thread may end before a barrier, for which the others do not wait."""
+        runs = list(self.variables.runs())
+        return any(self._returns(run) for run in runs[:-1])
+
+    def _returns(self, run: list[Node]) -> list[Node]:
+        return [n for s in run for n in walk(s) if n.type == "return_statement"]
 
     @property
     def _threads_of_block(self) -> str:
@@ -162,13 +182,24 @@ class Phases:
         if not run:
             return []
         for node in (n for s in run for n in walk(s)):
-            if node.type == "return_statement" and not last:
-                raise UnsupportedKernelError(node, "a thread ends before a barrier of its block")
             if node.type in ("break_statement", "continue_statement") and not self._own(node, run):
                 raise UnsupportedKernelError(node, "a thread leaves a loop around a barrier")
         parts = [x for s in run if (x := dedented(self._text_of_phase(s)))]
         body = "\n".join([*self._again(parts), *parts])
-        return self._threads(re.sub(r"\breturn\s*;", "continue;", body)) if parts else []
+        return self._threads(self._without_ends(body, run, last=last)) if parts else []
+
+    def _without_ends(self, body: str, run: list[Node], *, last: bool) -> str:
+        """The body of a phase in which no thread that has ended takes part."""
+        returns = self._returns(run)
+        inner = any(self._own(n, run) for n in returns)
+        leave = "return;" if inner else "continue;"
+        mark = "" if last else f"{self._gone}[{self._place}] = 1; "
+        ended = f"{{ {mark}{leave} }}" if mark else leave
+        body = re.sub(r"\breturn\s*;", ended, body)
+        if inner:
+            body = f"[&] {{\n{textwrap.indent(body, INDENT)}\n}}();"
+        skip = f"if ({self._gone}[{self._place}]) continue;\n" * self._ends_early
+        return skip + body
 
     def _again(self, parts: list[str]) -> list[str]:
         """Declarations of what is recomputed in a phase and in others."""

@@ -52,11 +52,11 @@ def libraries(text: str, own: Callable[[str], bool], line: Callable[[int], str])
     str
         A problem each.
     """
-    for found in HEADER.finditer(text):
-        header = found[1]
+    for match in HEADER.finditer(text):
+        header = match[1]
         known = next((v for k, v in LIBRARIES.items() if header.startswith(k)), None)
         if known and not own(header):
-            number = text.count("\n", 0, found.start(1)) + 1
+            number = text.count("\n", 0, match.start(1)) + 1
             yield f"{line(number)}: {header} is {known}, which has no rule"
 
 
@@ -79,12 +79,12 @@ def within_functions(source: CSource, line: Callable[[int], str]) -> Iterator[st
         body = body_of(node)
         text = source.text_of(body)
         for pattern, said in WITHIN.items():
-            if found := pattern.search(text):
-                yield f"{line(_row(body, text, found.start()))}: {said.format(name)}"
+            if match := pattern.search(text):
+                yield f"{line(_row(body, text, match.start()))}: {said.format(name)}"
         for pattern in (WITHIN_WARP, BEFORE_WARP):
-            if found := pattern.search(text):
-                place = line(_row(body, text, found.start()))
-                yield f"{place}: {found[0]} is of a warp, which a CPU lacks"
+            if match := pattern.search(text):
+                place = line(_row(body, text, match.start()))
+                yield f"{place}: {match[0]} is of a warp, which a CPU lacks"
 
 
 def _row(body: object, text: str, at: int) -> int:

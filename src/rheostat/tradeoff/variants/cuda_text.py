@@ -95,8 +95,8 @@ def _rows(
         text = ONCE.sub("", text)
     read.add(name)
     for number, row in enumerate(text.splitlines(), 1):
-        found = INCLUDE.match(row)
-        inner = found[1] if found else ""
+        match = INCLUDE.match(row)
+        inner = match[1] if match else ""
         if inner in {*files} - {"", name, *above} and _holds_cuda(inner, files, {name}):
             yield from _rows(inner, files, read, (*above, name))
         else:
@@ -109,6 +109,38 @@ def _holds_cuda(name: str, files: Mapping[str, str], above: set[str]) -> bool:
     return bool(OF_CUDA.search(code_of(text))) or any(
         _holds_cuda(i, files, above | {name}) for i in inner if i not in above | {name}
     )
+
+
+OPENMP = re.compile(
+    r"(?m)^([ \t]*#[ \t]*)(?:if(n?)def[ \t]+_OPENMP\b|((?:el)?if\b[^\n]*?)\bdefined[ \t]*\(?[ \t]*"
+    r"_OPENMP\b[ \t]*\)?)"
+)
+"""Conditions that hold where a compiler reads pragmas of OpenMP; NVIDIA's does not by itself."""
+
+
+def without_openmp(text: str) -> str:
+    r"""A text whose conditions on OpenMP are decided as for CUDA, if it uses none itself.
+
+    Parameters
+    ----------
+    text : str
+        CUDA.
+
+    Returns
+    -------
+    str
+        The translation is built with OpenMP, which must not change what else is read.
+
+    Examples
+    --------
+    >>> print(without_openmp("#ifdef _OPENMP\n#if defined(_OPENMP) && X\n#ifndef _OPENMP"))
+    #if 0
+    #if 0 && X
+    #if 1
+    """
+    if re.search(r"#\s*pragma\s+omp\b|\bomp_\w+\s*\(", code_of(text)):
+        return text
+    return OPENMP.sub(lambda m: f"{m[1]}{m[3]}0" if m[3] else f"{m[1]}if {int(bool(m[2]))}", text)
 
 
 # ---- macros ----
@@ -151,11 +183,11 @@ def _hidden(text: str) -> Macros:
             twice.add(name)
         if name not in every or not every[name][1]:
             every[name] = (given, body)
-    found = {n for n, (_, body) in every.items() if HIDDEN.search(body)}
+    hidden = {n for n, (_, body) in every.items() if HIDDEN.search(body)}
     while more := {n for n, (_, body) in every.items()
-                   if n not in found and found & set(re.findall(r"\w+", body))}:  # fmt: skip
-        found |= more
-    return {n: every[n] for n in found - twice if not re.search(r"(?<!#)#(?!#)", every[n][1])}
+                   if n not in hidden and hidden & set(re.findall(r"\w+", body))}:  # fmt: skip
+        hidden |= more
+    return {n: every[n] for n in hidden - twice if not re.search(r"(?<!#)#(?!#)", every[n][1])}
 
 
 def _written_out(text: str, macros: Macros) -> str:
@@ -260,11 +292,11 @@ def _head(source: CSource, function: Node) -> str:
 
 def _declarator(node: Node) -> Node | None:
     """The part of a function's head that has parameters."""
-    found = node.child_by_field_name("declarator")
-    while found is not None and found.type != "function_declarator":
-        inner = found.child_by_field_name("declarator")
-        found = inner or next((c for c in found.named_children if "declarator" in c.type), None)
-    return found
+    part = node.child_by_field_name("declarator")
+    while part is not None and part.type != "function_declarator":
+        inner = part.child_by_field_name("declarator")
+        part = inner or next((c for c in part.named_children if "declarator" in c.type), None)
+    return part
 
 
 def _name(source: CSource, function: Node) -> str:

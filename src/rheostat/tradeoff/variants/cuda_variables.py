@@ -190,6 +190,10 @@ class BlockVariables:
             self.text(declared_name(d)) for d in declaration.children_by_field_name("declarator")
         ]
 
+    def runs(self) -> Iterator[list[Node]]:
+        """Statements of each phase, in their order."""
+        return self._runs(self.kernel.statements)
+
     def _runs(self, statements: list[Node]) -> Iterator[list[Node]]:
         run: list[Node] = []
         for node in statements:

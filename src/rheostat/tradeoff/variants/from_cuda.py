@@ -29,6 +29,7 @@ from rheostat.tradeoff.variants.cuda_text import (
     one_text,
     with_indices,
     without_hidden_macros,
+    without_openmp,
 )
 from rheostat.tradeoff.variants.variant import Variant
 
@@ -89,7 +90,7 @@ def from_cuda(
 
 def _translated(lines: Lines, pragma: str, files: Mapping[str, str]) -> str:
     """The program with a pragma before loops over threads or blocks, empty for none."""
-    plain = ATTRIBUTE.sub(lambda m: "\n" * m[0].count("\n"), lines.text)
+    plain = ATTRIBUTE.sub(lambda m: "\n" * m[0].count("\n"), without_openmp(lines.text))
     source = CSource(with_indices(without_hidden_macros(plain)), "tree_sitter_cuda")
     problems = [*libraries(lines.text, files.__contains__, lines.place),
                 *within_functions(source, lines.place)]  # fmt: skip
@@ -186,8 +187,8 @@ def _qualifiers(text: str) -> str:
     return re.sub(r"\bstatic(?:\s+static)+\b", "static", text).replace("__align__(", "alignas(")
 
 
-def _inline(found: re.Match[str]) -> str:
-    return "inline" if "inline__" in found[0] and "force" not in found[0] else ""
+def _inline(match: re.Match[str]) -> str:
+    return "inline" if "inline__" in match[0] and "force" not in match[0] else ""
 
 
 def _host_names(text: str) -> str:
