@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -55,6 +56,12 @@ def refusing():
     return model
 
 
+def set_moved(model, moved):
+    """``moved(name, app, away, begin)`` in place of what columns make of each quantity."""
+    for name, fitted in model.fitted_.items():
+        object.__setattr__(fitted, "moved", partial(moved, name))
+
+
 def refused(model, by, change, *, moved=0.0, watts=100.0, **columns):
     """Reasons by row; ``change`` of log runtime and power, by row, with its draws of 0.1."""
     asked = {"nothing": {}, "size": {"sizes": ("m",)}, "trial": {"turned": 10}}[by]
@@ -62,7 +69,7 @@ def refused(model, by, change, *, moved=0.0, watts=100.0, **columns):
     model.identification_ = replace(model.identification_, **asked)
     draws = np.array([-0.1, -0.05, 0.05, 0.1])[:, None]
     model._change = lambda target, rows, home: draws + np.array(change[target])
-    model._moved = lambda target, app, away, begin=0: np.zeros((4, len(app))) + np.array(moved)
+    set_moved(model, lambda name, app, away, begin=0: np.zeros((4, len(app))) + np.array(moved))
     frame = pl.DataFrame({"app": ["a"] * len(columns["nodes"]), **columns})
     coded = model.coding_.rows(frame)
     values = {"runtime_s": np.ones((4, len(frame))),
@@ -119,7 +126,8 @@ def test_where_a_size_tells_two_forms_of_either_quantity_must_agree(refusing, ta
         return np.zeros((4, 3)) + np.array(only.get(name, 0.0))
 
     refused(refusing, "size", change, **nodes)
-    refusing._change, refusing._moved = (lambda *_: draws + np.zeros(3)), moved
+    refusing._change = lambda *_: draws + np.zeros(3)
+    set_moved(refusing, moved)
     frame = pl.DataFrame({"app": ["a"] * 3, "nodes": nodes["nodes"]})
     coded = refusing.coding_.rows(frame)
     values = {"runtime_s": np.ones((4, 3)), "power_w": np.ones((4, 1)) * nodes["watts"]}

@@ -64,7 +64,8 @@ def test_a_size_that_explains_a_share_misleads_by_what_it_misses():
     y[:50] += 100.0  # jobs of a trial tell nothing of why others asked
     found = identify(made, made.request, made.size, y, ("memory_b",), designed=False)
     s, r, t = made.size[50:, 0], made.request[50:, 0], y[50:]
-    rest = lambda v: v - r * (r @ v) / (r @ r)  # noqa: E731
+    own = r[:, None] * (made.app[50:, None] == np.unique(made.app))
+    rest = lambda v: v - own @ np.linalg.lstsq(own, v, rcond=None)[0]  # noqa: E731
     left, size = rest(t), rest(s)
     slope = size @ left / (size @ size)
     share = slope**2 * (size @ size) / (left @ left)
@@ -75,6 +76,17 @@ def test_a_size_that_explains_a_share_misleads_by_what_it_misses():
     one = identify(replace(made, turned=np.arange(400) == 3), made.request, made.size, y,
                    ("memory_b",), designed=True)  # fmt: skip
     assert (one.turned, one.turned_apps, one.designed, one.by) == (1, 1, True, "design")
+
+
+def test_applications_that_scale_each_in_its_own_way_hide_no_size():
+    """A floor and a code that halves with twice the nodes: at equal requests the size tells all."""
+    made, noise = rows()
+    slope = np.where(made.app == made.app[0], -0.05, -1.0)
+    y = 0.4 * made.size[:, 0] + slope * made.request[:, 0] + 0.01 * noise
+    found = identify(made, made.request, made.size, y, ("memory_b",), designed=False)
+    assert found.reliability > 0.99
+    few = replace(made, app=np.arange(400) // 10)  # too few of each to know how it scales
+    assert identify(few, few.request, few.size, y, ("m",), designed=False).reliability < 0.9
 
 
 def test_what_bounds_nothing_misleads_by_the_most_there_is():
@@ -113,8 +125,8 @@ def test_of_several_settings_the_one_that_misleads_most_counts():
     both = replace(made, log_asked=request)
     y = 0.4 * made.size[:, 0] + 0.3 * noise
     found = identify(both, request, made.size, y, ("m",), designed=False)
-    rest = made.size[:, 0] - request @ np.linalg.lstsq(request, made.size[:, 0], rcond=None)[0]
-    left = y - request @ np.linalg.lstsq(request, y, rcond=None)[0]
+    own = np.hstack([request * (made.app == a)[:, None] for a in np.unique(made.app)])
+    rest, left = (v - own @ np.linalg.lstsq(own, v, rcond=None)[0] for v in (made.size[:, 0], y))
     slope = rest @ left / (rest @ rest)
     share = slope**2 * (rest @ rest) / (left @ left)
     each = slope * np.linalg.lstsq(request, made.size[:, 0], rcond=None)[0] * (1 - share) / share

@@ -128,7 +128,9 @@ def identify(
     moved = rows.turned
     reliability, misled = float("nan"), np.array([UNKNOWN])
     if sizes:
-        reliability, slopes = _reliability(request[~moved], size[~moved], y[~moved])
+        reliability, slopes = _reliability(
+            request[~moved], size[~moved], y[~moved], rows.app[~moved]
+        )
         if reliability >= LEAST_EXPLAINED and request[~moved].any():
             misled = slopes * (1 - reliability) / reliability
     worst = float(misled[np.argmax(np.abs(misled))])
@@ -177,12 +179,25 @@ def several(rows: Rows) -> Mask:
     return np.asarray((high - low > 1e-9).any(axis=1))
 
 
-def _reliability(request: Array, size: Array, y: Array) -> tuple[float, Array]:
-    """Partial R^2 of the sizes for ``y`` at equal requests; their index's slopes on requests."""
-    left_y, left_size = unexplained(y[:, None], request)[:, 0], unexplained(size, request)
+def _reliability(request: Array, size: Array, y: Array, app: Array) -> tuple[float, Array]:
+    """Partial R^2 of the sizes for ``y`` at equal requests; their index's slopes on requests.
+
+    Each application scales with its requests in its own way, which is no size that is hidden.
+    """
+    own = _by_application(request, app)
+    left_y, left_size = unexplained(y[:, None], own)[:, 0], unexplained(size, own)
     weight = np.linalg.lstsq(left_size, left_y, rcond=None)[0]
     explained = left_size @ weight
     total = float(left_y @ left_y)
     share = float(explained @ explained) / total if total > 0 else 0.0
     slopes = np.linalg.lstsq(request, size @ weight, rcond=None)[0]
     return share, np.asarray(slopes, dtype=float)
+
+
+def _by_application(request: Array, app: Array) -> Array:
+    """Columns of ``request`` for each application with many rows, and for all others together."""
+    _, code, count = np.unique(app, return_inverse=True, return_counts=True)
+    many = np.flatnonzero(count >= FEWEST * (1 + request.shape[1]))
+    own = [np.where((code == c)[:, None], request, 0.0) for c in many]
+    rest = np.where(np.isin(code, many)[:, None], 0.0, request)
+    return np.hstack([*own, rest])
