@@ -110,7 +110,8 @@ def test_a_package_offers_many_changes(package) -> None:
 @pytest.mark.parametrize(("part", "files"), [
     ("prediction/answer_length/score_stack", ["score_stack.py"]),
     ("decision/trials/trial", ["trial.py", "trial_size.py"]),
-    ("prediction/saved_models", ["from_file.py", "model_parts.py", "persist.py", "state_tree.py", "tree_checks.py"]),
+    ("prediction/saved_models", ["from_file.py", "model_parts.py", "persist.py", "state_tree.py",
+                                 "tree_checks.py"]),
 ])  # fmt: skip
 def test_a_part_of_a_package_is_a_folder_or_files_of_that_name(part, files) -> None:
     found = [file for file, _ in changes.of_package(FOLDER.parents[1], part)]

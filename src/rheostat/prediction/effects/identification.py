@@ -28,7 +28,7 @@ import numpy as np
 
 from rheostat.core.outcome import Array
 from rheostat.prediction.effects.believed import Believed, unexplained
-from rheostat.prediction.effects.doubts import Mask
+from rheostat.prediction.effects.doubts import Ints, Mask
 from rheostat.prediction.effects.effect_coding import Rows
 
 FEWEST = 10
@@ -179,7 +179,7 @@ def several(rows: Rows) -> Mask:
     return np.asarray((high - low > 1e-9).any(axis=1))
 
 
-def _reliability(request: Array, size: Array, y: Array, app: Array) -> tuple[float, Array]:
+def _reliability(request: Array, size: Array, y: Array, app: Ints) -> tuple[float, Array]:
     """Partial R^2 of the sizes for ``y`` at equal requests; their index's slopes on requests.
 
     Each application scales with its requests in its own way, which is no size that is hidden.
@@ -194,7 +194,7 @@ def _reliability(request: Array, size: Array, y: Array, app: Array) -> tuple[flo
     return share, np.asarray(slopes, dtype=float)
 
 
-def _by_application(request: Array, app: Array) -> Array:
+def _by_application(request: Array, app: Ints) -> Array:
     """Columns of ``request`` for each application with many rows, and for all others together."""
     _, code, count = np.unique(app, return_inverse=True, return_counts=True)
     many = np.flatnonzero(count >= FEWEST * (1 + request.shape[1]))
