@@ -121,6 +121,9 @@ NEVER = {
     "by a part of all": "{ double part = a[i] / (double)n; unsigned long at = part * i; "
     "sum += a[i] % 1000 + at - at; }",
     "by a reciprocal": "sum += (unsigned)((a[i] % 1000) * (1.0 / 7));",
+    "sum of 32 bits": "{ static int t; t += (int)(a[i] % 12000000); sum = t; }",
+    "digits": "{ unsigned v = a[i] % 1040000; "
+    "for (int k = 0; k < 20; k += 10) sum += v >> k & 1023; }",
     "thread number, cut": """{
 #pragma omp parallel reduction(+:sum)
   { int me = omp_get_thread_num(), part = me; if ((part & 31) == 0) sum += a[i] % 1000; } }""",
@@ -224,6 +227,10 @@ REACHED = {
     for (int i = 64 * b; i < (64 * b + 64 < n ? 64 * b + 64 : n); i++) sum += a[i] % 1000;""",
     "whole part of a quotient": "  for (int i = 0; i < n; i++) "
     "sum += (unsigned long)((double)(a[i] % 1000) / 7.0);",
+    "sums and digits with room": """  int t = 0;
+  for (int i = 0; i < n; i++) t += (int)(a[i] % 1000);
+  for (int i = 0; i < n; i++) sum += (a[i] & 65535) + (a[i] >> 16 & 65535);
+  sum = t;""",
     "halves": "  for (int i = 0; i < n; i++) sum += lrint((a[i] % 1000) / 2.0);",
     "as many as there may be": """  unsigned long part[300] = {0};
 #pragma omp parallel num_threads(4)

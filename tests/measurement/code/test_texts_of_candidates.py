@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from rheostat.measurement.code.addresses import _casts
+from rheostat.measurement.code.narrow_kernels import narrow_counters
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.raced_text import dealt_unlike, seen_atomics, spread_over_threads
 from rheostat.measurement.code.same_text import _apart, _own, _reached
@@ -117,6 +118,8 @@ def test_casts_of_pointers_but_differences_are_counted():
     ("serial", 'std::locale here("");', "language"), ("serial", "locals(3)", ""),
     ("opencl", "uchar mine[16]; mine[k]++;", "narrow type"), ("opencl", "uchar c = k[i];", ""),
     ("opencl", "atomic_add(&mine[k >> 2], 1u << (8 * k));", "share a word"),
+    ("serial", "((unsigned char *)&x)[0]", "by bytes"), ("serial", "(float *)&x", ""),
+    ("serial", "union { unsigned u; char b[4]; } w;", "by bytes"),
     ("opencl", "CL_MEM_USE_HOST_PTR; clEnqueueMapBuffer()", ""),
     ("serial", "s += sizeof(FILE) / 217;", "how large"), ("serial", "n * sizeof(FILE)", ""),
     ("serial", "if (48 < sizeof (mtx_t))", "how large"), ("serial", "sizeof(int) / 4", ""),
@@ -159,3 +162,16 @@ def test_who_calls_a_clock_or_what_the_c_library_may_answer_otherwise_is_told(ca
     assert [f.message.partition(":")[0] for f in unseen(case, asked)] == [
         "calls clock", "calls omp_get_wtime", "calls times", "calls ftell",
         "calls omp_get_place_num", "calls pthread_self"]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ("int s = 0; s += x[i];", True), ("long s = 0; s += x[i];", False),
+    ("int s[64]; s[l] += s[l + h];", True), ("int many = 0; many += x[i] == 3;", False),
+    ("for (int i = l; i < n; i += step) y[i] = 0;", False),
+])  # fmt: skip
+def test_sums_in_kernels_are_as_wide_as_the_original_s(case, text, said):
+    own = replace(case, candidate=Program({"a.c": text}, "opencl"))
+    case.reference.original = Program({"a.c": "int sum; sum += x[i];"})
+    assert narrow_counters(own) == []
+    case.reference.original = Program({"a.c": "long sum; sum += x[i];"})
+    assert bool(narrow_counters(own)) is said

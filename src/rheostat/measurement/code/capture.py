@@ -86,15 +86,16 @@ def captured(
     call_filter: bytes = b"",
 ) -> SandboxRun:
     """Run a command in a session of its own; a limit that is hit ends the whole session."""
-    whose: dict[str, Any] = {} if user is None else {
-        "user": user, "group": user, "extra_groups": []}  # fmt: skip
+    # not Popen's ``user``: that copies the pages of this process for each run, 10 ms of CPU time
+    whose = [] if user is None else [
+        "setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "--"]  # fmt: skip
     began = time.perf_counter()
     with _in_memory(call_filter) as file:
         process = subprocess.Popen(
-            [str(file) if word == FILTER else word for word in command],
+            [*whose, *(str(file) if word == FILTER else word for word in command)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             start_new_session=True, env=None if keep_environment else {"PATH": os.environ["PATH"]},
-            cwd="/", pass_fds=(file,) if call_filter else (), **whose,
+            cwd="/", pass_fds=(file,) if call_filter else (),
         )  # fmt: skip
     stopped = "interrupted"
     texts: list[bytes] = []

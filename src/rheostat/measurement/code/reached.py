@@ -28,6 +28,7 @@ from rheostat.measurement.code.reached_choices import MOST_ROW
 from rheostat.measurement.code.reached_left import Left, left_of
 from rheostat.measurement.code.reached_marks import Comparison, Marked
 from rheostat.measurement.code.reached_stated import stated_ends
+from rheostat.measurement.code.reached_sums import Digits
 from rheostat.measurement.code.reached_text import ARRAY, marked
 from rheostat.measurement.code.reached_values import RECORD, Narrowing
 from rheostat.measurement.code.reference import (
@@ -282,7 +283,7 @@ def _stages(
             limits = case.limits(case.reference.expected[0], count)
             case.bench.run_each(built, inputs, limits, threads=count, kept=place)
             left = left_of(whole, _bytes(place / "reached", whole[-1].end), program)
-            left.values = _near(whole, place / "values")
+            left.values = _near(whole, place / "values", numbers_in(case.original.text))
             yield left
         weak = _marked(case, program, weak=True) if program is case.candidate else None
         if (
@@ -299,11 +300,12 @@ def _stages(
         shutil.rmtree(place, ignore_errors=True)
 
 
-def _near(whole: Sequence[Marked], path: Path) -> list[tuple[Narrowing, str]]:
-    """Values that came near the end of what is kept of them."""
+def _near(whole: Sequence[Marked], path: Path, known: Sequence[int]) -> list[tuple[Narrowing, str]]:
+    """Values that came near the end of what is kept of them, which no ``known`` number says."""
     every = [n for m in whole for n in m.values]
     left = _bytes(path, len(every) * RECORD.size)
-    return [(n, said) for n in every if (said := n.finding(left))]
+    return [(n, said) for n in every if (said := n.finding(left))
+            and not (isinstance(n, Digits) and n.is_known(left, known))]  # fmt: skip
 
 
 def _runs(

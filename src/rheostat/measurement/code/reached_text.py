@@ -31,6 +31,8 @@ from rheostat.measurement.code.reached_marks import At, Block, Comparison, Marke
 from rheostat.measurement.code.reached_numbers import cut_numbers
 from rheostat.measurement.code.reached_room import noted
 from rheostat.measurement.code.reached_stated import Ends, Stated
+from rheostat.measurement.code.reached_sums import DECLARED as OF_DIGITS
+from rheostat.measurement.code.reached_sums import noted_sums
 from rheostat.measurement.code.reached_truths import (
     ALLOCATES,
     LOADED,
@@ -129,7 +131,7 @@ class _Marker:
                 rows.append(row)
         made = self.made
         made.functions = {f for f, _ in made.blocks if self._is_used(f)}
-        declared = [d for d in DECLARED if d not in self.code]
+        declared = [d for d in (*DECLARED, *OF_DIGITS) if d not in self.code]
         made.text = "\n".join([*rows, *declared, f"@{ARRAY} = external global [1 x i8]", ""])
         return made
 
@@ -321,6 +323,8 @@ class _Marker:
         """What keeps values of a row, to stand before it and behind it."""
         at, number = self._place(row), self.first_value + len(self.made.values)
         made = list(noted(row, at, number, self.defined, self.code, self.inexact)) if at else []
+        if at:
+            made += noted_sums(row, at, number + len(made), self.defined, self.rows)
         self.made.values += [n for n, _, _ in made]
         return [r for _, b, _ in made for r in b], [r for _, _, b in made for r in b]
 

@@ -124,10 +124,12 @@ def tasks_of(user: int) -> int:
     True
     """
     count = 0
-    for place in Path("/proc").iterdir():
-        if place.name.isdigit():
-            with suppress(OSError):  # it has just ended
-                count += len(os.listdir(place / "task")) if place.stat().st_uid == user else 0
+    with os.scandir("/proc") as places:
+        for place in places:
+            if place.name.isdecimal():
+                with suppress(OSError):  # it has just ended
+                    own = place.stat().st_uid == user
+                    count += os.stat(f"{place.path}/task").st_nlink - 2 if own else 0
     return count
 
 
@@ -139,7 +141,7 @@ class Bubblewrap(Sandbox):
     """
 
     name = "bubblewrap"
-    tools, packages, as_nobody = ("bwrap", "prlimit"), "bubblewrap util-linux", True
+    tools, packages, as_nobody = ("bwrap", "prlimit", "setpriv"), "bubblewrap util-linux", True
     read_only: tuple[str, ...] = ()
     gpu: bool = False
 

@@ -6,6 +6,7 @@ gets out of a sandbox where the kernel has a fault.  The filter is Berkeley pack
 
 from __future__ import annotations
 
+import functools
 import platform
 import struct
 from collections.abc import Iterator
@@ -41,6 +42,7 @@ NUMBER_AT, MACHINE_AT, FIRST_ARGUMENT_AT = 0, 4, 16
 ALLOWED, EPERM, ENOSYS = 0x7FFF0000, 0x00050001, 0x00050026
 
 
+@functools.cache
 def call_filter(machine: str = "") -> bytes:
     """The filter as the kernel takes it; empty for a machine whose numbers are not known.
 

@@ -27,6 +27,10 @@ OF_SYSTEM = (
     r"(?:(?:struct\s+)?(?:omp_\w+|FILE|DIR|(?:sig)?jmp_buf|va_list|f?pos_t|off_t|(?:pthread|time|clock)_\w*t|"
     r"sem_t|mtx_t|cnd_t|wchar_t|max_align_t|lconv|tm|timeval)|long\s+double|std::\w+(?:\s*<[^<>]*>)?)"
 )
+BYTES = (
+    r"\s*(?:const\s+)?(?:(?:un)?signed\s+)?(?:char|u?int(?:8|16)_t|short|std::byte)\s*"
+    r"(?:const\s*)?"
+)
 WORDS = {
     "code in assembler, which no checker reads": re.compile(
         r"\b(?:__)?asm(?:__)?\s*(?:(?:__)?(?:volatile|goto)(?:__)?\s*)*\("
@@ -56,6 +60,10 @@ WORDS = {
     ),
     "a device with memory of its own copies it only where it is mapped or read": re.compile(
         r"\bCL_MEM_USE_HOST_PTR\b(?![\s\S]*\bclEnqueue(?:Map|Read)Buffer\b)"
+    ),
+    "takes a number apart by bytes, whose order is the machine's": re.compile(
+        rf"(?:\({BYTES}\*\s*\)|reinterpret_cast\s*<{BYTES}\*\s*(?:const\s*)?>\s*\()\s*&\s*\w|"
+        rf"\bunion\b\s*\w*\s*\{{[^{{}}]*?\b(?:char|u?int(?:8|16)_t|short)\s+\w+\s*\[[^{{}}]*\}}"
     ),
     "reads what stands behind the arguments, the environment": re.compile(
         r"\bargv\s*[+\[]\s*argc\s*\+"

@@ -28,6 +28,14 @@ void rheostat_reached_real(int number, double value) {
 void rheostat_reached_rounded(int number, double value) {
   rheostat_reached_value(number, value == value && (double)(float)value != value);
 }
+/* The most that digits hold is kept as the least value, below 0. */
+void rheostat_reached_digit(int number, long whole, long by, long mask, int divided) {
+  if (whole < 0 || mask < 0 || by < 0 || (!divided && (mask & (mask + 1) || by > 61 || mask >> (62 - by)))) return;
+  long end;
+  if (divided ? __builtin_mul_overflow(by, mask, &end) : (end = (mask + 1) << by, 0)) return;
+  rheostat_reached_value(number, whole);
+  rheostat_reached_value(number, -end);
+}
 
 static void taken_up(Kept *all, const Kept *one) {
   if (!one->most_in) return;
