@@ -14,6 +14,7 @@ from rheostat.measurement.parquet import gather
 from rheostat.measurement.runs.delimited import DELIMITERS, headed
 from rheostat.measurement.runs.pair_lines import rows_of_pairs
 from rheostat.measurement.runs.records import first_record, is_records
+from rheostat.measurement.runs.report_rows import rows_of_reports
 from rheostat.measurement.runs.table_shapes import columns_by_blanks, untitled, without_rulers
 from rheostat.measurement.serving.inferencex import is_inferencex
 from rheostat.measurement.serving.requests import is_requests
@@ -203,7 +204,9 @@ def table_mark(head: Head) -> bool:
         return True
     if rows_of_pairs(head.text_lines)[0]:
         return True
-    lines, _ = untitled(headed(without_rulers(head.lines)), DELIMITERS)
+    lines, _ = untitled(
+        headed(without_rulers(rows_of_reports(head.text_lines)[0])[:50]), DELIMITERS
+    )
     return any(c in line for line in lines[:1] for c in DELIMITERS) or bool(
         columns_by_blanks(lines)
     )

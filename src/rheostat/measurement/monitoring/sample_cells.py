@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from rheostat.measurement.monitoring.sample_json import json_cells
+
 STAMPED = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{3},.*?[\d.]+ W(,|$)")
 """A line of nvidia-smi without headings."""
 ENTITY = re.compile(r"^(GPU|GPU-I|GPU-CI|CPU|Switch) (\d+)\b")
@@ -23,6 +25,8 @@ def cells_of(lines: Sequence[str]) -> dict[str, list[str]]:
     text = [x.strip() for x in lines if x.strip()]
     if is_dcmi(text):
         return _dcmi(text)
+    if text[0][:1] in ("{", "[") and (cells := json_cells(text)):
+        return cells
     if is_monitor(text[0]):
         comma = "," in text[0]
         heads = _split(text[0].lstrip("# "), "," if comma else None)

@@ -36,6 +36,7 @@ from rheostat.measurement.monitoring.sample_columns import (
     numbers_of,
     told_apart,
 )
+from rheostat.measurement.monitoring.sample_json import is_matrix, json_cells
 from rheostat.measurement.monitoring.series_names import GPUS, HOSTS, SERIES, series_names
 from rheostat.measurement.runs.guess import guess_name
 from rheostat.measurement.runs.header_units import split_unit
@@ -164,6 +165,8 @@ def looks_sampled(lines: Sequence[str]) -> bool:
     text = [x for x in lines if x.strip()]
     if not text or is_monitor(text[0]) or is_dcmi(text) or STAMPED.match(text[0]):
         return bool(text)
+    if is_matrix("".join(text)):
+        return True
     heads = [h.strip().strip('"').lower() for h in text[0].split(delimiter_of(text[0]))]
     if "timestamp" in heads and any(h.startswith("power.draw") for h in heads):
         return True
@@ -188,8 +191,9 @@ def looks_side_by_side(lines: Sequence[str]) -> bool:
 
 def _begun(text: Sequence[str]) -> dict[str, list[str]]:
     """Columns of the first lines where one is a clock and they are many; else nothing."""
-    cells = cells_of(text[:-1]) if len(text) > LEAST else {}  # the last line may be cut
-    return cells if clock_of(cells) and len(next(iter(cells.values()))) >= LEAST else {}
+    whole_lines = text[:-1] if len(text) > LEAST else []  # the last line may be cut
+    cells = cells_of(whole_lines) if whole_lines else json_cells(text)
+    return cells if cells and clock_of(cells) and len(next(iter(cells.values()))) >= LEAST else {}
 
 
 def _runs(cells: Mapping[str, list[str]]) -> bool:
@@ -278,6 +282,7 @@ def _seconds(
     if len(clock) == 1 and numbers.is_not_null().any():
         factor = split_unit(clock[0], timed=True)[3] if since_1970(numbers)[0] == 1.0 else 1.0
         return numbers * since_1970(numbers)[0] * factor, []
+    text = text.str.replace(r"^(\d{4}-\d\d-\d\d)_(\d)", "$1 $2")
     text = text.str.replace(r"^(\d{4})/(\d\d)/", "$1-$2-").str.replace(
         r"^(\d{4})(\d\d)(\d\d) ", "$1-$2-$3 ")  # fmt: skip
     daily = text.str.contains(r"^\d\d:\d\d").all()

@@ -26,6 +26,8 @@ WORDS = re.compile(
     r"\b(?:(s)ec(?:ond)?|(m)in(?:ute)?|(h)(?:ou)?r|(d)ay)(?:\(s\)|s)?(?!\w|\()", re.I
 )
 """``4251 second(s)`` of LSF, ``1 hour 5 mins``: the first letter is the unit."""
+LONG = re.compile(r"(?<=[\d\s])watts?$|(?<=[\d\s])joules?$", re.IGNORECASE)
+"""``23.1 Watt``, ``2040 Joules``."""
 ISO = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?")
 """``PT1H2M3S``, a length of time by ISO 8601."""
 DAYS = re.compile(r"^\s*(\d+) days?,? (?=\d+:\d)")
@@ -193,6 +195,7 @@ def _number(text: str, unit: str) -> float | None:
     plain = amount(text.upper()) if unit == "B" else None
     if plain is not None and (plain == 0 or not text.strip()[-1].isdigit()):
         return plain
+    text = LONG.sub(lambda word: word[0][0].upper(), text)
     if unit == "s":
         text = WORDS.sub(lambda word: word[0][0].lower(), text)
     ends = r"([A-Za-z]|\d ?(h|min|m) ?[0-5]\d)$" if unit == "s" else r"[A-Za-z]$"

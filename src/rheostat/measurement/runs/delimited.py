@@ -28,6 +28,7 @@ from rheostat.measurement.lines import LONGEST, beginning, raw_lines
 from rheostat.measurement.runs.ends import with_state
 from rheostat.measurement.runs.languages import SUMMARY
 from rheostat.measurement.runs.pair_lines import rows_of_pairs
+from rheostat.measurement.runs.report_rows import rows_of_reports
 from rheostat.measurement.runs.table_shapes import (
     columns_by_blanks,
     heads,
@@ -52,6 +53,12 @@ POINTED = re.compile(r"[-+]?\d{1,3}(\.\d{3})+,\d+")
 """Points of thousands before a decimal comma, which can mean nothing else: 1.234,5."""
 PLAIN = re.compile(r"[-+]?\d+([.,]\d+)?")
 DELIMITERS = ",;\t|"
+UNMERGED = re.compile(r"(<{7}|>{7})( |$)")
+CLOCKED = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d"
+NO_HEADINGS = (
+    "expected names of columns in the first line, got those of a job ({}): write them above; "
+    "where sacct wrote it, leave out its -n (--noheader)"
+)
 END = "\x03"
 """A line put behind the last one: where it is no row of its own, a quote was never closed."""
 EMPTY = ("", "nan", "na", "n/a", "null", "none", "-")
@@ -61,7 +68,9 @@ NO = "none"
 
 def read_delimited(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFrame, list[Note]]:
     """(frame with the row number in `ROW`, notes); header-only and undecodable files are errors."""
-    lines = without_rulers(_decode(Path(path), encoding))
+    lines, around = rows_of_reports(_decode(Path(path), encoding))
+    lines = without_rulers(lines)
+    _refuse_unmerged(path, lines)
     (rows, lost), titles, broken = rows_of_pairs(lines), list[str](), list[int]()
     delimiter = ";" if rows else ""  # no comma stands between pairs
     if not rows:
@@ -73,6 +82,8 @@ def read_delimited(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFr
     named = all(r and not is_number(r[0].strip()) for r in rows)  # a quantity in each row
     if sum(is_number(h) for h in header) > len(header) / 2 and not (header[0] and named):
         raise DataError(str(path), ["the first line is numbers, expected column names"])
+    if moments := [h for h in header if re.match(CLOCKED, h)]:
+        raise DataError(str(path), [NO_HEADINGS.format(moments[0])])
     twice = sorted(n for n, times in Counter(names).items() if times > 1)
     if twice:
         raise DataError(str(path), [f"column {n} comes twice" for n in twice])
@@ -90,6 +101,7 @@ def read_delimited(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFr
     notes = [Note(f"above the headings, not read: {'; '.join(titles)}")] if titles else []
     notes += [Note(f"headings stand again in {again} lines: files put together")] if again else []
     notes += [Note(f"lines without names and values left out: {lost}")] if lost else []
+    notes += [Note(f"lines around the rows of a report left out: {around}")] if around else []
     notes += [Note(f"units stand in the second line: {', '.join(names)}")] if with_units else []
     notes += [note_rows(f"row has not {len(names)} cells", odd, dropped=True)] if odd else []
     if sums:
@@ -106,6 +118,14 @@ def read_delimited(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFr
     commented = itertools.takewhile(lambda x: x.lstrip()[:1] in ("#", ""), lines)
     frame, read_above = with_units_above(frame, [*commented, *titles])
     return frame, [*notes, *said, *read_above]
+
+
+def _refuse_unmerged(path: str | Path, lines: Sequence[str]) -> None:
+    """Refuse both sides of a conflict, whose rows would count as repeats."""
+    marked = [x.strip() for x in lines if UNMERGED.match(x)]
+    if len(marked) > 1:
+        said = f"has marks of a conflict that git could not merge, the first {marked[0]!r}"
+        raise DataError(str(path), [f"{said}: keep the rows of one side and remove the marks"])
 
 
 def _table(path: str | Path, lines: list[str]) -> tuple[list[list[str]], str, list[str], list[int]]:

@@ -24,6 +24,8 @@ ITEM = re.compile(r"(?P<indent>\s*)-\s+(?=[A-Za-z#])")
 """A dash before the first name of a row, as in YAML."""
 NESTED = re.compile(r"\s*(-\s+)?[\w .()\[\]/%-]+:(\s*[{\[|>&*].*|\s*)")
 """A name whose value is a list or a mapping of its own."""
+SHELL = re.compile(r"^(real|user|sys)\s+(\d+m[\d.,]+s)\s*$")
+"""What the shell's ``time`` prints."""
 MOST_LINES = 0.8
 """Of the lines of a text in blocks that name a value."""
 LOOKED_AT = 2000
@@ -45,7 +47,7 @@ def rows_of_pairs(lines: Sequence[str]) -> tuple[list[list[str]], int]:
     >>> rows_of_pairs(['<case name="a" time="1">', '<case name="b" time="2">'])
     ([], 0)
     """
-    some = [x for x in lines if x.strip()]
+    some = [SHELL.sub(r"\1: \2", x) for x in lines if x.strip()]
     if is_yaml(some):
         return (_table_of(_items(some)), 0) if is_flat(some) else ([], 0)
     marked = bool(some) and some[0].lstrip().startswith("<")

@@ -7,7 +7,6 @@ noted, and a column of unknown kind counts as known at the END, where it cannot 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -77,11 +76,6 @@ from rheostat.measurement.runs.tracker_names import without_groups
 QUANTITIES = ("runtime_s", "power_w", "energy_j")
 MEASURED = {*QUANTITIES, "span_s", "package_power_w", "dram_power_w"}
 ASKED = {"nodes", "gpus", "cores", "tasks", "time_limit_s"}
-CLOCKED = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d"
-NO_HEADINGS = (
-    "expected names of columns in the first line, got those of a job ({}): write them above; "
-    "where sacct wrote it, leave out its -n (--noheader)"
-)
 COMMA = r"^\s*[-+]?\d+,\d"
 
 
@@ -136,8 +130,6 @@ def read_runs(
     frame, notes = table_frame(path, encoding, keep)
     if all(frame[c].null_count() == frame.height for c in frame.columns if c != ROW):
         raise DataError(str(path), ["no cell has a value", _present(frame)])
-    if moments := [c for c in frame.columns if re.match(CLOCKED, c)]:
-        raise DataError(str(path), [NO_HEADINGS.format(moments[0])])
     named = spelled(without_parts(columns or {}), frame.columns)
     chosen = Mapped.of({"columns": named, "known": dict(known or {})})
     chosen = chosen.over(

@@ -56,6 +56,7 @@ def read_serving(
     columns: Mapping[str, str] | None = None,
     map: str | Path | None = None,
     units: Mapping[str, str] | None = None,
+    energy: bool = True,
 ) -> JobTable:
     """Configurations, one row each.
 
@@ -71,6 +72,8 @@ def read_serving(
     units : mapping, optional
         Per what energy and power are, where the names do not say: ``{"energy": "J/request",
         "power": "W/gpu"}``.
+    energy : bool
+        Whether a table without energy, and without what it follows from, is refused.
 
     Returns
     -------
@@ -92,7 +95,9 @@ def read_serving(
     if absent:
         raise DataError(str(path), [f"mapped column {c} is missing" for c in absent])
     frame = frame.with_columns(**{ours: source.values() for ours, source in named.items()})
-    return of_frame(frame, str(path), constants=constants, units=units, noted=read_in)
+    return of_frame(
+        frame, str(path), constants=constants, units=units, noted=read_in, metered=energy
+    )
 
 
 def of_frame(
@@ -102,6 +107,7 @@ def of_frame(
     constants: Mapping[str, str] | None = None,
     units: Mapping[str, str] | None = None,
     noted: Sequence[Note] = (),
+    metered: bool = True,
 ) -> JobTable:
     """Configurations from a frame of any known headings.
 
@@ -117,6 +123,8 @@ def of_frame(
         As `read_serving` takes them.
     noted : sequence of Note
         What was noticed before.
+    metered : bool
+        Whether a table without energy is refused.
 
     Raises
     ------
@@ -131,7 +139,7 @@ def of_frame(
     named = with_splits(in_our_names(with_lengths(frame)))
     sent = sent_by_clients(frame.columns)
     frame = _in_our_units(named, units or {}, problems, derived, sent)
-    needed = NEEDED | (set() if problems else {"energy_per_token_j"})
+    needed = NEEDED | ({"energy_per_token_j"} if metered and not problems else set())
     if missing := sorted(needed - set(frame.columns)):
         advice = f"name a column: --column {missing[0]}=THEIRS, or a value of all rows: --column "
         advice += f"{missing[0]}==VALUE; it has {', '.join(theirs)}"
@@ -144,9 +152,10 @@ def of_frame(
         problems += [n.message for n in noted if n.message.startswith("left as text")]
     if problems:
         raise DataError(name, problems)
-    energy = pl.col("energy_per_token_j")
-    frame = frame.with_columns(energy.cast(pl.Float64, strict=False))
-    good = energy.is_finite() & (energy > 0)
+    energy, good = pl.col("energy_per_token_j"), pl.lit(value=True)
+    if "energy_per_token_j" in frame.columns:
+        frame = frame.with_columns(energy.cast(pl.Float64, strict=False))
+        good = energy.is_finite() & (energy > 0)
     if "app" in frame.columns and not {"params", "active_params"} & set(frame.columns):
         sized = with_params(frame)
         frame = sized if sized["params"].is_not_null().any() else frame

@@ -26,6 +26,7 @@ from rheostat.prediction.accelerators import stating
 from rheostat.prediction.serving_law import ServingLaw
 from rheostat.questions import inputs, listener
 from rheostat.questions.listener import question
+from rheostat.questions.llm.measured_cost import MeasuredCostAnswer, measured_cost, unmetered
 from rheostat.questions.llm.plan_answer import PlanAnswer
 from rheostat.questions.llm.plan_runs import as_runs
 from rheostat.questions.llm.runs import (
@@ -102,7 +103,7 @@ def plan(
     columns: Path | None = None,
     renamed: Pairs = (),
     units: Pairs = (),
-) -> PlanAnswer:
+) -> PlanAnswer | MeasuredCostAnswer:
     """Take the configuration with the least energy per token within the limits, or cost, or carbon.
 
     Configurations that the runs hold for this model show their measurement, the law fills the
@@ -150,8 +151,9 @@ def plan(
 
     Returns
     -------
-    PlanAnswer
-        With ``setting``, ``front``, ``choice`` and ``simple``: what simple rules would take.
+    PlanAnswer or MeasuredCostAnswer
+        With ``setting``, ``front``, ``choice`` and ``simple``: what simple rules would take; of
+        runs without watts by the price of GPUs, with ``front`` and ``choice`` of measured ones.
 
     Raises
     ------
@@ -179,7 +181,13 @@ def plan(
         raise DataError("--out", [said])
     engine_line("model", {"batch_cap": 1}, engine)  # an unknown one is refused before the fit
     sheets = parse_sheets(gpus)
+    prices = Prices(parse_hour_prices(gpu_price), kwh_price, carbon_g_per_kwh)
     with stating(sheets):
+        if minimise == "cost" and not (kwh_price or trace or out or power or ttft):
+            given = runs if isinstance(runs, JobTable) else inputs.paths(runs)
+            if (bare := unmetered(given, renamed, units)) is not None:
+                limits = [parse_limit("itl_s", itl)] if itl else []
+                return measured_cost(bare, app or _only_app(bare), workload, prices, limits)
         jobs = load_runs(runs, format, columns, renamed, units)
         app = app or _only_app(jobs)
         jobs, model = configured(jobs, app, model_config)
@@ -190,7 +198,6 @@ def plan(
         own = _of_app(law, jobs, app, workload, model)
         settings = _settings(jobs, own, knobs)
         own = _of_lengths(own, prompt_tokens, output_tokens)
-        prices = Prices(parse_hour_prices(gpu_price), kwh_price, carbon_g_per_kwh)
         front, aim = _aimed(planned(law, jobs, own, settings), minimise, prices)
         refuse_beyond_measured(jobs, prompt_tokens, context_tokens, output_tokens)
         front = with_limits(front, law, prompt_tokens, context_tokens, cache, jobs)
