@@ -73,6 +73,7 @@ def test_modelled_energy_is_that_of_events_and_of_a_socket_with_busy_cores() -> 
         ("count 101", "count 100", False),
         ("a 1e-13", "a 0.0", True),
         ("nan", "1.0", False),
+        ("sum 1.0 Time (v1): 3.2 (us)", "sum 1.0 Time (v1): 9.1 (us)", True),
         ("sum 1.0 Time: 3.2 s", "sum 1.0 Time: 9.1 s", True),
         ("elapsed 0.5\nsum 2", "sum 2", True),
         ("sum 2", "sum 2\nmax 3", False),

@@ -1,6 +1,7 @@
 """CUDA as people write it, with headers, macros and indices in functions, becomes C++ that runs."""
 
 import shutil
+import struct
 import subprocess
 
 import pytest
@@ -121,6 +122,39 @@ def test_macros_that_hide_what_only_cuda_has_are_written_out(text, made):
 def test_what_has_no_rule_is_refused_by_its_name(text, reason):
     with pytest.raises(DataError, match=reason):
         from_cuda(text, "openmp")
+
+
+def test_constants_of_the_runtime_that_change_nothing_on_a_host_are_numbers():
+    text = "void f(float *p) { int how = cudaHostAllocMapped; cudaHostAlloc(&p, 8, how); }\n"
+    made = from_cuda(text, "serial").text
+    assert "int how = 0;" in made
+    assert "p = (decltype(p))malloc(8);" in made
+    kind = from_cuda("cudaMemcpyKind k = cudaMemcpyHostToDevice;\n", "serial").text
+    assert kind.endswith("int k = 0;\n")
+
+
+@compiles
+def test_casts_and_bits_are_those_of_cuda(tmp_path):
+    text = r"""
+__global__ void k(double *x, long long *y) {
+  y[0] = __double2int_rn(x[0]) + 100 * __float2int_ru((float)x[0]) + __double2loint(x[1]);
+  y[1] = __double2hiint(x[1]) ^ __brev(1u) ^ __clz(8) ^ __mulhi(1 << 30, 12);
+  y[2] = __hiloint2double(__double2hiint(x[1]), __double2loint(x[1])) == x[1] && !signbit(x[0]);
+}
+int main() {
+  double x[2] = {2.5, -7.25};
+  long long y[3];
+  k<<<1, 1>>>(x, y);
+  printf("%lld %lld %lld", y[0], y[1], y[2]);
+}
+"""
+    (tmp_path / "a.cc").write_text(from_cuda(text, "serial").text)
+    build = ["g++", "-O1", tmp_path / "a.cc", "-o", tmp_path / "a"]
+    subprocess.run(build, check=True, capture_output=True)
+    got = subprocess.run([tmp_path / "a"], check=True, capture_output=True, text=True).stdout
+    high = int.from_bytes(struct.pack(">d", -7.25)[:4], "big")
+    bits = high ^ (1 << 31) ^ 28 ^ 3
+    assert [int(x) % 2**32 for x in got.split()] == [2 + 300, bits, 1]
 
 
 def test_a_condition_on_openmp_is_decided_as_for_cuda():

@@ -317,6 +317,27 @@ def test_a_thread_that_ends_before_a_barrier_takes_part_in_nothing_after_it(to, 
     assert [int(x) for x in got] == want
 
 
+def test_a_name_of_an_inner_scope_is_another_variable():
+    body = """__shared__ int s[32];
+  for (int i = t; i < n; i += 32) s[i % 32] = i;
+  __syncthreads();
+  int near = a[t];
+  for (int i = 0; i < n; i++) {
+    if (t == i) { int near = 3; s[t] += near; }
+    __syncthreads();
+  }
+  a[t] = s[t] + near;"""
+    text = from_cuda(kernel(body), "openmp").text
+    assert "for (int i = 0; i < n; i++) {" in text
+    assert "near[thread_x] = a[t];" in text
+    assert "{ int near = 3; s[t] += near; }" in text
+    assert "a[t] = s[t] + near[thread_x];" in text
+    inner = "{ int v = a[t]; s[t] = v; } __syncthreads(); int v = s[n]; __syncthreads(); a[t] = v;"
+    made = from_cuda(kernel(f"__shared__ int s[9]; {inner}"), "openmp").text
+    assert "int v = a[t]; s[t] = v;" in made
+    assert "v[thread_x] = s[n];" in made
+
+
 def test_serial_has_no_pragma():
     assert "#pragma" not in from_cuda(ADD, "serial").text
 
@@ -334,7 +355,7 @@ def test_serial_has_no_pragma():
         ("n -= t; __syncthreads(); a[t] = n;", "n is a parameter that threads change"),
         ("do { __syncthreads(); } while (--a[0]);", "a barrier in do ... while"),
         ("switch (n) { case 1: __syncthreads(); }", "a barrier within this statement"),
-        ("for (int i = 0; i < 3; i++) { int t = i; a[t] = 1; } __syncthreads();", "t hides"),
+        ("for (int i = 0; i < n; i++) { int t = a[i]; __syncthreads(); a[t] = 1; }", "t hides"),
         ("cudaGridSync(); a[t] = 1;", "cudaGridSync: no rule for it"),
     ],
 )

@@ -230,7 +230,8 @@ class Phases:
         ):
             return self._assignments(statement)
         for node in walk(statement):
-            if node.type == "identifier" and self.text(node) in kept:
+            name = self.text(node) if node.type == "identifier" else ""
+            if name in kept and self.variables.is_outer(node, name):
                 edits.append((node.start_byte, node.end_byte, f"{self.text(node)}[{place}]"))
         data, last, parts = self.kernel.source.bytes, low, []
         for a, b, new in edits:

@@ -20,8 +20,15 @@ NOTHING = ("cudaDeviceSynchronize", "cudaThreadSynchronize", "cudaGetLastError",
            "cudaEventCreateWithFlags", "cudaStreamWaitEvent", "cudaStreamQuery", "cudaEventQuery",
            "cudaHostRegister", "cudaHostUnregister", "cudaFuncSetAttribute", "cudaProfilerStart",
            "cudaProfilerStop", "cudaDeviceSetLimit", "cudaSetDeviceFlags")  # fmt: skip
-TYPES = {"cudaError_t": "int", "cudaStream_t": "int", "cudaEvent_t": "double"}
+TYPES = {"cudaError_t": "int", "cudaStream_t": "int", "cudaEvent_t": "double",
+         "cudaMemcpyKind": "int"}  # fmt: skip
 VALUES = {"cudaSuccess": "0"}
+FLAG = re.compile(
+    r"cuda(?:(?:HostAlloc|HostRegister|MemAttach|DeviceSchedule|Memcpy(?:Host|Device)To)[A-Z]\w*"
+    r"|MemcpyDefault|StreamDefault|StreamNonBlocking|EventDefault|EventDisableTiming"
+    r"|EventBlockingSync|DeviceMapHost|DeviceLmemResizeToMax)"
+)
+"""Constants that change nothing on a host."""
 NVIDIA_HEADER = re.compile(
     r"^[ \t]*#\s*include\s*[<\"](?:cuda|cuda_runtime|cuda_runtime_api|device_launch_parameters|"
     r"device_functions|cuda_profiler_api|vector_types|vector_functions|driver_types|builtin_types)"
@@ -54,9 +61,22 @@ def call_edits(source: CSource) -> Iterator[Edit]:
         if node.type == "call_expression":
             yield from _call(source, node, checks)
         elif node.type in ("type_identifier", "identifier"):
-            new = (TYPES | VALUES).get(source.text_of(node))
-            if new:
+            name = source.text_of(node)
+            new = (TYPES | VALUES).get(name) or ("0" if FLAG.fullmatch(name) else "")
+            if new and not _within_call(source, node):
                 yield node.start_byte, node.end_byte, new
+
+
+def _within_call(source: CSource, node: Node) -> bool:
+    """Whether something is an argument of a call that is replaced as a whole."""
+    above = node.parent
+    while above is not None and above.type != "compound_statement":
+        if above.type == "call_expression":
+            name = source.text_of(above.child_by_field_name("function"))
+            if _made(name, _arguments(source, above) + [""] * 4) is not None:
+                return True
+        above = above.parent
+    return False
 
 
 def checking_functions(source: CSource) -> dict[str, Node]:

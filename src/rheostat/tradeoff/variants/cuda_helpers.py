@@ -93,6 +93,14 @@ static inline T atomicCAS(T *p, E expected, V value) {
                           ("uint", "unsigned", "float", "float"),
                           ("double", "double", "longlong", "long long"),
                           ("longlong", "long long", "double", "double"))},
+    "__double2hiint": "static inline int __double2hiint(double x) {\n  long long bits;\n"
+                      "  memcpy(&bits, &x, sizeof bits);\n  return bits >> 32;\n}\n",
+    "__double2loint": "static inline int __double2loint(double x) {\n  long long bits;\n"
+                      "  memcpy(&bits, &x, sizeof bits);\n  return (int)bits;\n}\n",
+    "__hiloint2double": "static inline double __hiloint2double(int high, int low) {\n"
+                        "  unsigned long long bits = (unsigned long long)(unsigned)high << 32 "
+                        "| (unsigned)low;\n  double x;\n  memcpy(&x, &bits, sizeof x);\n"
+                        "  return x;\n}\n",
     "__clz": "static inline int __clz(int x) { return x ? __builtin_clz(x) : 32; }\n",
     "__clzll": "static inline int __clzll(long long x) { return x ? __builtin_clzll(x) : 64; }\n",
     "__brev": "static inline unsigned __brev(unsigned x) {\n  unsigned turned = 0;\n"
@@ -114,6 +122,8 @@ static inline T atomicCAS(T *p, E expected, V value) {
           f"static inline typename std::common_type<A, B>::type {n}(A a, B b) {{\n"
           f"  return a {o} b ? a : b;\n}}\n" for n, o in (("min", "<"), ("max", ">"))},
 }  # fmt: skip
+ROUNDS = {"rn": "rint", "rz": "trunc", "ru": "ceil", "rd": "floor"}
+WHOLE = {"int": "int", "uint": "unsigned", "ll": "long long", "ull": "unsigned long long"}
 INTRINSICS = {
     **{f"__{n}f": f"{n}f" for n in ("sin", "cos", "exp", "log", "tan", "log2", "log10", "pow")},
     "__exp10f": "exp10f", "__sincosf": "sincosf", "__fsqrt_rn": "sqrtf", "__dsqrt_rn": "sqrt",
@@ -121,10 +131,10 @@ INTRINSICS = {
     "__popcll": "__builtin_popcountll", "__ffs": "__builtin_ffs", "__ffsll": "__builtin_ffsll",
     "__threadfence": "__sync_synchronize", "__threadfence_block": "__sync_synchronize",
     "__threadfence_system": "__sync_synchronize", "__trap": "abort",
-    "__float2int_rn": "(int)rintf", "__float2int_rd": "(int)floorf",
-    "__float2int_ru": "(int)ceilf", "__float2int_rz": "(int)truncf",
-    "__double2int_rn": "(int)rint", "__double2int_rz": "(int)trunc", "__int2float_rn": "(float)",
-    "__uint2float_rn": "(float)", "__int2double_rn": "(double)", "__double2float_rn": "(float)",
+    **{f"__{f}2{i}_{m}": f"({kind}){ROUNDS[m]}{'f' * (f == 'float')}" for f in ("float", "double")
+       for i, kind in WHOLE.items() for m in ROUNDS},
+    **{f"__{i}2{f}_rn": f"({f})" for f in ("float", "double") for i in WHOLE},
+    "__double2float_rn": "(float)",
 }  # fmt: skip
 """What a function of the host, or a cast, does as well."""
 
@@ -136,7 +146,7 @@ VECTORS = {"float": "float", "double": "double", "int": "int", "uint": "unsigned
 MATHEMATICS = (
     r"(?:a?(?:sin|cos|tan)h?|atan2|exp2?|expm1|log(?:2|10|1p)?|pow|sqrt|cbrt|hypot|erfc?|[lt]gamma|"
     r"f(?:abs|ma|max|min|mod|loor)|ceil|round|trunc|rint|nearbyint|ldexp|frexp|copysign)f?|sincosf?|"
-    r"is(?:nan|inf|finite)|exp10f?"
+    r"is(?:nan|inf|finite)|exp10f?|signbit|(?:fdim|remainder|l?lround|l?lrint|logb|scalbn|j[01]|y[01])f?"
 )
 CALL = r"(?<![\w.:>])(?:{})\s*\("
 HEADERS = {

@@ -43,9 +43,9 @@ class BlockVariables:
             if node.type == "declaration" and not self.is_shared(node):
                 for name in self.names(node):
                     declared.setdefault(name, []).append(node)
-        for node in walk(self.kernel.body):  # a name stands for one variable at a time
-            for name in self.names(node) if node.type == "declaration" else []:
-                if any(_hides(node, d) for d in declared.get(name, []) if d != node):
+        for name, nodes in declared.items():  # beside barriers a name stands for one at a time
+            for node in nodes:
+                if any(_hides(node, d) for d in nodes if d != node):
                     raise UnsupportedKernelError(node, f"{name} hides another {name}")
         return declared
 
@@ -65,9 +65,7 @@ class BlockVariables:
         """Variables with one value per block, each changed only beside or around barriers."""
         at_level = {n.start_byte for n in self._tops()}
         names = {n for n, nodes in self.declared.items() if all(self._type(x, n) for x in nodes)}
-        source = self.kernel.source
-        outside = {n for n, node in changes(source, self.kernel.body)
-                   if not self._stands_at(node, at_level)}  # fmt: skip
+        outside = {n for n, node in self._changes() if not self._stands_at(node, at_level)}
         names -= outside
         values = [(n, v) for n, v in self._values() if n in names and v.type != "declaration"]
         while bad := {n for n, v in values if n in names and not self.is_uniform(v, names)}:
@@ -92,8 +90,28 @@ class BlockVariables:
                     value = d.child_by_field_name("value")
                     if self.text(declared_name(d)) == name:
                         yield name, value if value is not None else node
+        yield from self._changes()
+
+    def _changes(self) -> Iterator[tuple[str, Node]]:
+        """Names that are assigned, without what an inner scope calls the same."""
         for name, node in changes(self.kernel.source, self.kernel.body):
-            yield name, node
+            if self.is_outer(node, name):
+                yield name, node
+
+    def is_outer(self, node: Node, name: str) -> bool:
+        """Whether a name means a variable of the levels here, or a parameter."""
+        below, above = node, node.parent
+        while above is not None and above.start_byte >= self.kernel.body.start_byte:
+            beside = []
+            if above.type == "for_statement":
+                beside = [above.child_by_field_name("initializer")]
+            elif above.type == "compound_statement":
+                beside = [c for c in above.named_children if c.start_byte <= below.start_byte]
+            for one in reversed(beside):
+                if one is not None and one.type == "declaration" and name in self.names(one):
+                    return one in self.declared.get(name, []) or name not in self.declared
+            below, above = above, above.parent
+        return True
 
     def is_uniform(self, value: Node, names: set[str]) -> bool:
         """Whether an expression has one value per block where these variables have."""
@@ -116,7 +134,7 @@ class BlockVariables:
     @cached_property
     def recomputed(self) -> dict[str, str]:
         """Declarations of variables that hang on the thread's index alone and never change."""
-        changed = {n for n, _ in changes(self.kernel.source, self.kernel.body)}
+        changed = {n for n, _ in self._changes()}
         steady = {n for n in self.uniform if n not in changed}
         made: dict[str, str] = {}
         for name, value in self._values():
