@@ -214,13 +214,23 @@ def test_a_script_is_judged_by_user_from_eight_runs_again_on(again, judged):
     assert [said in w for w in found.words] == ([True] if judged else [])
 
 
-def test_where_most_runs_are_of_no_problem_none_is_believed():
+def test_where_most_runs_are_of_no_problem_none_is_believed_but_those_surely_alike():
+    """A user's arrays of many inputs made the honest scripts beside them unbelieved."""
     cell = np.repeat([0, 1], [80, 40])
     asked, problem = np.log(2.0) * (np.arange(120) // 10 % 2), np.arange(120) // 20
-    y = np.where(cell == 1, 0.01, 1.0) * np.random.default_rng(11).standard_normal(120)
+    draws = np.random.default_rng(11).standard_normal(120)
     jobs = rows(120, cell=cell, problem=problem, log_asked=asked[:, None])
-    assert (examine(jobs, y, 1, "script", ()).rows.problem < 0).all()
-    other = examine(replace(jobs, cell=1 - cell), y, 1, "script", ())
+    alike = np.where(cell == 1, 0.12, 1.0) * draws  # and not surely
+    assert (examine(jobs, alike, 1, "script", ()).rows.problem < 0).all()
+    sure = np.where(cell == 1, 0.01, 1.0) * draws
+    found = examine(jobs, sure, 1, "script", ()).rows.problem
+    assert (found < 0).tolist() == (cell == 0).tolist()
+    one = np.where(problem == 5, 0.01, 1.0) * draws  # one problem of a cell that is not
+    found = examine(jobs, one, 1, "script", ()).rows.problem
+    assert (found < 0).tolist() == (problem != 5).tolist()
+    few = np.where(np.arange(120) < 10, 0.01, 1.0) * draws  # of many some always seem alike
+    assert (examine(jobs, few, 1, "script", ()).rows.problem < 0).all()
+    other = examine(replace(jobs, cell=1 - cell), alike, 1, "script", ())
     assert (other.rows.problem < 0).all()
     half = np.repeat([0, 1], 60)  # no more than half of the runs: not most
     y = np.where(half == 0, 0.01, 1.0) * np.random.default_rng(11).standard_normal(120)

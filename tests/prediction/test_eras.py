@@ -56,8 +56,40 @@ def test_a_script_that_did_not_run_since_is_one_that_never_ran() -> None:
     assert np.log(out["runtime_s"]).std() > 0.3  # as unlike as the user's problems
 
 
-@pytest.mark.parametrize(("since", "growth", "answers"), [(2.0, 1.0, False), (2.0, 0.0, True)])
-def test_problems_that_grow_all_along_are_no_other_machine(since, growth, answers) -> None:
-    model = WithinApplication(("nodes",)).fit(scripts(since, growth)[0])
-    assert model.identification_.answers == answers
-    assert "took otherwise" not in " ".join(model.identification_.doubts)
+def test_problems_that_grow_all_along_are_compared_as_of_the_end_of_the_log() -> None:
+    """They were believed where users raised nodes along, or refused; forecasts lagged behind."""
+    log, _ = scripts(2.0, 0.5)
+    asked_for = log.frame["nodes"].to_numpy() * np.exp(0.5 * np.arange(1600) / 1600)
+    time = log.numpy("runtime_s") * (1 / np.rint(asked_for) + 0.01)
+    time /= 1 / log.numpy("nodes") + 0.01
+    log = log.with_columns((), nodes=np.rint(asked_for).astype(int), runtime_s=time)
+    model = WithinApplication(("nodes",)).fit(log)
+    said = model.identification_
+    assert (said.by, said.answers) == ("repeats", True)
+    assert said.misled < 0.15
+    assert "times as long at the end of the log as at its start" in said.doubts[0]
+    true = 8000 * size_of_first() * (1 / 8 + 0.01)
+    for when, grown in ((0.0, 1.0), (960_000.0, np.exp(0.5)), (1_200_000.0, np.exp(0.625))):
+        then = table({**asked().frame.to_dict(), "submit_s": [when]})
+        assert model.predict(then)["runtime_s"].mean() == pytest.approx(true * grown, rel=0.08)
+    change = model.predict(asked(nodes=4))["runtime_s"].mean()
+    change /= model.predict(asked())["runtime_s"].mean()
+    assert change == pytest.approx((1 / 4 + 0.01) / (1 / 8 + 0.01), rel=0.1)
+
+
+def test_each_application_has_a_date_of_its_own() -> None:
+    """A faster release of one code made no script of any believed."""
+    log, _ = scripts(2.0)
+    md = (log.frame["app"] == "md").to_numpy()
+    late = np.arange(1600) >= np.where(md, 400, 1100)
+    log = log.with_columns((), runtime_s=log.numpy("runtime_s") / np.where(late, FASTER, 1.0))
+    model = WithinApplication(("nodes",)).fit(log)
+    said = model.identification_
+    assert (said.by, said.answers) == ("repeats", True)
+    assert "before a date of its own than since, in 2 of 2 applications" in said.doubts[0]
+    true = 8000 * size_of_first() / FASTER * (1 / 8 + 0.01)
+    assert model.predict(asked())["runtime_s"].mean() == pytest.approx(true, rel=0.05)
+
+
+def size_of_first() -> float:
+    return float(np.exp(0.7 * np.random.default_rng(2).standard_normal(40))[0])

@@ -12,6 +12,7 @@ from rheostat.prediction.effects.effect_coding import Rows
 from rheostat.prediction.effects.identification import Identification, identify
 
 NAN = float("nan")
+LATE = np.ones(1, dtype=bool)
 NOTHING = Identification(False, 9, 3, 9, (), NAN, 1.5)
 
 
@@ -147,7 +148,7 @@ def test_what_the_records_leave_open_bounds_the_error(problems, by_problem, by_s
     y = -0.4 * made.size[:, 0] - 0.7 * made.request[:, 0] + 0.3 * noise
     alone = identify(made, made.request, made.size, y, ("m",), designed=False)
     assert -0.5 < alone.misled < -0.05
-    believed = Believed(made, by_problem, by_size, np.zeros(2), ("said",))
+    believed = Believed(made, by_problem, by_size, np.zeros(2), ("said",), LATE)
     found = identify(made, made.request, made.size, y, ("m",), designed=False, believed=believed)
     assert (found.repeats, found.doubts, alone.doubts) == (problems, ("said",), ())
     wanted = alone.misled if misled is None else misled
@@ -163,7 +164,9 @@ def test_a_record_that_too_few_problems_vary_in_says_why_it_does_not_count():
         "script does not count as the same problem: 2 of its 3 problems ran at two settings or "
         "more, and 10 are needed",
     )
-    unbelieved = Believed(made, NAN, NAN, np.zeros(1), ("script is not believed for 6 of 6 runs",))
+    unbelieved = Believed(
+        made, NAN, NAN, np.zeros(1), ("script is not believed for 6 of 6 runs",), LATE
+    )
     for how in ({"designed": True}, {"designed": False, "believed": unbelieved}):
         found = identify(made, made.request, made.size, noise, (), record="script", **how)
         assert not any("does not count" in d for d in found.doubts)

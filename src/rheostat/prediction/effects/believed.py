@@ -11,21 +11,36 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import chdtri
 
 from rheostat.core.outcome import Array
 from rheostat.prediction.effects import doubts
-from rheostat.prediction.effects.doubts import FEWEST_TURNED, Ints, Slope
+from rheostat.prediction.effects.doubts import FEWEST_TURNED, Ints, Mask, Slope
 from rheostat.prediction.effects.effect_coding import Rows
 from rheostat.prediction.effects.eras import by_era, date_of_change, date_of_step
+from rheostat.prediction.effects.growth import FEWEST_AGAIN, Grown, Growth
 from rheostat.prediction.effects.levels import centred
+from rheostat.prediction.effects.machine_date import MachineDate, Stepped, date_of_machine
 
-FEWEST_AGAIN = 8
-"""Runs beyond the first at equal settings with which a user's problems are judged by themselves."""
 FOLLOWED, PARTLY = 1.5, 0.6
 """c of `doubts`: a record that does not tell the problem leaves all of it to the users' choice
 (correlation .83); what a recorded size misses they follow in part (.5)."""
+FEWEST_OF_APP = 100
+"""Runs of an application of which a date of its own is told."""
+SURELY = 0.95
+"""How sure it has to be that runs are as alike as repeats where most of a log's are not."""
+UNLIKE = (
+    ", as with a new version of the code or on another machine: runs before and since are not "
+    "compared"
+)
+LEAST_ALIKE = 0.1
+"""Share of the runs that have to be so alike: of many problems some always seem to be."""
 TOO_FAR = 0.3
 """Error of an exponent that a problem's runs leave open, beyond which they are not believed."""
+
+
+Changed = Grown | Stepped | None
+"""How a quantity changed over a log, other things being equal."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +50,8 @@ class Believed:
     ``rows`` has problems of their own where the record of problems is not believed.
     ``by_problem`` and ``by_size`` bound the error of an exponent that each record leaves open (NaN:
     no such record), ``placebo`` (A,) is the exponent of the run before where it is not nothing.
-    ``words`` say what was not believed; what a problem takes is told by the rows
-    from ``since`` on.
+    ``words`` say what was not believed; what a problem takes is told by the ``late``
+    rows, and as of the end of the log where problems have ``growth``.
     """
 
     rows: Rows
@@ -44,7 +59,17 @@ class Believed:
     by_size: float
     placebo: Array
     words: tuple[str, ...]
-    since: int = 0
+    late: Mask
+    growth: Growth | MachineDate | None = None
+
+
+def at_end(believed: Believed | None, y: Array, seen: Ints) -> tuple[Array, list[Changed]]:
+    """Log outcomes ``y`` (n, quantities) as at the end of the log, and how each one came there."""
+    growth = None if believed is None else believed.growth
+    if growth is None:
+        return y, [None] * y.shape[1]
+    now = np.stack([growth.removed(v) for v in y.T], axis=1)
+    return now, [growth.grown(v, seen) for v in y.T]
 
 
 def moved_by_chance(rows: Rows, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -64,46 +89,69 @@ def examine(
     record: str | None,
     sizes: tuple[str, ...],
     said: Sequence[str] = (),
+    submit_s: Array | None = None,
 ) -> Believed:
-    """Test the records of ``rows`` (n,) by the log outcome ``y`` (n,); ``said`` is known before."""
-    words: list[str] = []
-    by_problem, since = float("nan"), 0
-    if record is not None:
-        rows, since, words = _eras(rows, y, record)
-        rows, by_problem, doubted = _problems(rows, y, record)
-        words += doubted
-    by_size = _size_error(rows, y) if sizes else float("nan")
-    return Believed(rows, by_problem, by_size, _placebo(rows, y, apps), (*said, *words), since)
+    """Test the records of ``rows`` (n,) by the log outcome ``y`` (n,); ``said`` is known before.
 
-
-def _eras(rows: Rows, y: Array, record: str) -> tuple[Rows, int, list[str]]:
-    """Rows whose problems are others since a date, its row (0: none), and what is said of it.
-
-    A date at which most went over to other settings, or since which equal runs take otherwise.
+    Without ``submit_s`` (n,) runs count as submitted at equal intervals.
     """
+    when = np.arange(len(y), dtype=float) if submit_s is None else submit_s
+    words: list[str] = []
+    by_problem, late = float("nan"), np.ones(len(y), dtype=bool)
+    growth: Growth | MachineDate | None = None
+    if record is not None:
+        rows, late, words = _eras(rows, y, record, apps)
+        plain, grows = y, Growth.of(when, rows.problem, rows.log_run[:, 0])
+        if (slopes := grows.slopes(y)) is not None and slopes.there:
+            growth, y = grows, grows.removed(y)
+            words.append(grows.words(plain, record))
+        rows, by_problem, doubted = _problems(rows, y, record)
+        if growth is not None:
+            by_problem += grows.left_open(plain, rows.log_asked[:, 0])
+        if doubted and (rows.problem < 0).all():  # inputs that come and go, and no growth
+            growth, y, words = None, plain, []
+        words += doubted
+    elif (step := date_of_machine(rows, y, when)) is not None:
+        growth, plain, y = step, y, step.removed(y)
+        words.append(step.words(plain))
+    by_size = _size_error(rows, y) if sizes else float("nan")
+    placebo = _placebo(rows, y, apps)
+    return Believed(rows, by_problem, by_size, placebo, (*said, *words), late, growth)
+
+
+def _eras(rows: Rows, y: Array, record: str, apps: int) -> tuple[Rows, Mask, list[str]]:
+    """Rows whose problems are others since a date, the rows since, and what is said of it.
+
+    A date at which most went over to other settings, or since which equal runs take otherwise: of
+    all runs, else of an application's.
+    """
+    n, late = len(y), np.ones(len(y), dtype=bool)
     if rows.turned.sum() >= FEWEST_TURNED:
-        return rows, 0, []
-    asked, problem = rows.log_asked[:, 0], rows.problem
-    said = (
-        "most runs of one {0} had other settings before run {1:,} of {2:,}, in order of time, than "
-        "since, and a new version of the code then would look the same: runs before and since are "
-        "not compared"
-    )
+        return rows, late, []
+    since, said = _date(rows.log_asked[:, 0], y, rows.problem, record)
+    words = [f"{said} before run {since:,} of {n:,}, in order of time, than since{UNLIKE}"]
+    if since:
+        late = np.arange(n) >= since
+        return replace(rows, problem=by_era(rows.problem, late)), late, words
+    own: dict[str, int] = {}
+    for a in range(apps):
+        here = np.flatnonzero(rows.app == a)
+        if len(here) >= FEWEST_OF_APP:
+            since, said = _date(rows.log_asked[here, 0], y[here], rows.problem[here], record)
+            late[here[:since]] = False
+            own[said] = own.get(said, 0) + (since > 0)
+    words = [f"{said} before a date of its own than since, in {k} of {apps} applications{UNLIKE}"
+             for said, k in own.items() if k]  # fmt: skip
+    return replace(rows, problem=by_era(rows.problem, late)) if words else rows, late, words
+
+
+def _date(asked: Array, y: Array, problem: Ints, record: str) -> tuple[int, str]:
+    """The run since which a log is another one, 0 for none, and what was otherwise before."""
     since = date_of_change(asked, y, problem)
-    if since is None:
-        said = (
-            "runs of one {0} at equal settings took otherwise before run {1:,} of {2:,}, in order "
-            "of time, than since, as on another machine or with another version of the code: runs "
-            "before and since are not compared"
-        )
-        since = date_of_step(asked, y, problem)
-    if since is None:
-        return rows, 0, []
-    return (
-        replace(rows, problem=by_era(problem, since)),
-        since,
-        [said.format(record, since, len(y))],
-    )
+    if since is not None:
+        return since, f"most runs of one {record} had other settings"
+    since = date_of_step(asked, y, problem)
+    return since or 0, f"runs of one {record} at equal settings took otherwise"
 
 
 def _problems(rows: Rows, y: Array, record: str) -> tuple[Rows, float, list[str]]:
@@ -124,6 +172,8 @@ def _problems(rows: Rows, y: Array, record: str) -> tuple[Rows, float, list[str]
     weight = np.bincount(np.searchsorted(cells, rows.cell[u])) * np.array(known)
     mostly = bool(weight @ wrong > 0.5 * weight.sum()) if weight.any() else bool(np.any(wrong))
     bad = np.isin(rows.cell, cells[np.array(known) & wrong | mostly])
+    sure = _surely_alike(y, same, rows.cell, u) | _surely_alike(y, same, rows.problem, u)
+    bad &= ~(sure & (sure[u].mean() > LEAST_ALIKE))
     if not bad.any():
         return rows, _open(y[u], asked[u], rows.problem[u], same[u], noise), []
     alone = np.arange(len(y)) - len(y)
@@ -136,6 +186,21 @@ def _problems(rows: Rows, y: Array, record: str) -> tuple[Rows, float, list[str]
     kept = u & ~bad
     left = _open(y[kept], asked[kept], rows.problem[kept], same[kept], noise)
     return replace(rows, problem=np.where(bad, alone, rows.problem)), left, [said]
+
+
+def _surely_alike(y: Array, same: Ints, group: Ints, u: Mask) -> Mask:
+    """Rows (n,) of groups whose runs at equal settings are surely as alike as true repeats.
+
+    A user's array of many inputs does not tell against the scripts beside it.
+    """
+    code = np.unique(group, return_inverse=True)[1]
+    rest = centred(y[u], np.unique(same[u], return_inverse=True)[1])
+    first = np.unique(same[u], return_index=True)[1]
+    size = int(code.max()) + 1
+    free = np.bincount(code[u], minlength=size) - np.bincount(code[u][first], minlength=size)
+    squares = np.bincount(code[u], rest**2, minlength=size)
+    most = squares / np.maximum(chdtri(np.maximum(free, 1), SURELY), 1e-9)
+    return np.asarray(((free >= FEWEST_AGAIN) & (most < doubts.MOST_NOISE**2))[code])
 
 
 def _open(y: Array, asked: Array, problem: Ints, same: Ints, noise: float) -> float:

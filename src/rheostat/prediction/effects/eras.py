@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from rheostat.core.outcome import Array
-from rheostat.prediction.effects.doubts import Ints
+from rheostat.prediction.effects.doubts import Ints, Mask
 from rheostat.prediction.effects.places import alike, less_means, pairs, variance
 
 LEFT = 0.5
@@ -86,12 +86,12 @@ def _date(values: Array, group: Ints) -> int | None:
     return int(tried[int(np.argmin(left))]) if min(left) <= LEFT * whole else None
 
 
-def by_era(problem: Ints, since: int) -> Ints:
-    """Problems (n,) that are others since a row; rows of no named problem stay their own.
+def by_era(problem: Ints, late: Mask) -> Ints:
+    """Problems (n,) that are others in ``late`` rows; rows of no named problem stay their own.
 
-    >>> by_era(np.array([4, 1, 4, 4]), 2).tolist()
+    >>> by_era(np.array([4, 1, 4, 4]), np.arange(4) >= 2).tolist()
     [5, 1, 6, 6]
     """
     n = len(problem)
-    own = n + pairs(problem, (np.arange(n) >= since).astype(int))
+    own = n + pairs(problem, late.astype(int))
     return np.where(problem >= n, np.unique(own, return_inverse=True)[1].reshape(-1) + n, problem)

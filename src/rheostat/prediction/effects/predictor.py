@@ -30,6 +30,8 @@ from rheostat.errors import NotFitted
 from rheostat.prediction.effects import failed_runs, plausible, unlike_jobs
 from rheostat.prediction.effects.believed import (
     Believed,
+    Changed,
+    at_end,
     contradiction,
     examine,
     exponent_by_chance,
@@ -43,7 +45,6 @@ from rheostat.prediction.effects.identification import Identification, identify,
 from rheostat.prediction.effects.job_noise import job_noise
 from rheostat.prediction.effects.levels import centred, drift, fit_levels, mean_errors
 from rheostat.prediction.effects.places import kept_apart
-from rheostat.prediction.effects.plausible import Mask
 from rheostat.prediction.effects.problem_levels import fit_problem_levels
 from rheostat.prediction.effects.quantity_effects import QuantityEffects
 from rheostat.prediction.effects.shapes import PARALLEL, logs
@@ -122,8 +123,10 @@ class WithinApplication:
         power = values[order][:, [t == "power_w" for t in self.targets]]
         self.least_w_ = plausible.least_watts(frame, self.knobs, power)
         rows, believed = self._believed(frame, y[:, 0], jobs)
+        y, grown = at_end(believed, y, rows.seen)
         self.follow_ = guess_slopes(rows, len(self.coding_.apps))
-        self._fit_quantities(rows, self.coding_.as_asked(frame), y, believed, all_drawn(frame))
+        self._fit_quantities(rows, self.coding_.as_asked(frame), y, believed, grown)
+        self.identification_ = replace(self.identification_, drawn=all_drawn(frame))
         if self.identification_.by == "size" and (blank := self.coding_.unsized(asked)).any():
             self.fit(jobs.rows(~blank))  # where nothing else tells
             self._say(plausible.unsized_words(self.coding_.sizes, blank))
@@ -159,10 +162,11 @@ class WithinApplication:
             self.coding_ = replace(self.coding_, problem=None)
             rows = self.coding_.rows(frame)
         coding = self.coding_
-        examined = examine(rows, y, len(coding.apps), coding.problem, coding.sizes, words)
-        late = np.arange(len(y)) >= examined.since
-        self.coding_ = replace(coding, problems=coding.named(frame, late * examined.rows.problem))
-        seen = np.where(late, self.coding_.rows(frame).seen, -1)
+        when = frame["submit_s"].cast(pl.Float64).fill_null(strategy="forward").to_numpy()
+        examined = examine(rows, y, len(coding.apps), coding.problem, coding.sizes, words, when)
+        known = examined.late * examined.rows.problem
+        self.coding_ = replace(coding, problems=coding.named(frame, known))
+        seen = np.where(examined.late, self.coding_.rows(frame).seen, -1)
         return replace(examined.rows, seen=seen), examined
 
     def _ask_chance(self, frame: pl.DataFrame, rows: Rows, y: Array) -> None:
@@ -215,6 +219,9 @@ class WithinApplication:
         grade = self.support_.grade(frame)
         noise = job_noise(frame, rows, self.orders_, len(self.targets) + 1)
         values = {t: np.exp(self._draws(t, rows, *noise[i])) for i, t in enumerate(self.targets)}
+        for t, fitted in self.fitted_.items():
+            if fitted.grown is not None:
+                values[t] *= np.exp(fitted.grown.since_end(frame, rows.seen))
         home = self.coding_.as_asked(frame)
         measured = self.identification_.by == "design" and "submit_s" not in frame.columns
         if "runtime_s" in values and not measured:
@@ -232,7 +239,7 @@ class WithinApplication:
 
     def _not_believed(
         self, frame: pl.DataFrame, rows: Rows, home: Rows, values: dict[str, Array]
-    ) -> dict[str, Mask]:
+    ) -> dict[str, plausible.Mask]:
         """Rows (n,) whose forecast nobody is told, by the reason; see `plausible`."""
         by, nodes = self.identification_.by, [k for k in self.knobs if k in PARALLEL][:1]
         wrong = apart = np.zeros(frame.height, dtype=bool)
@@ -282,7 +289,7 @@ class WithinApplication:
         return np.concatenate([rows.effect[target], rows.request, rows.size, plain], axis=1)
 
     def _fit_quantities(
-        self, rows: Rows, home: Rows, y: Array, believed: Believed | None, drawn: bool
+        self, rows: Rows, home: Rows, y: Array, believed: Believed | None, grown: Sequence[Changed]
     ) -> None:
         """Identification from the first target, then weights and levels of every target."""
         rng, designed = np.random.default_rng([self.seed, 0]), believed is None
@@ -307,8 +314,7 @@ class WithinApplication:
                 how: Any = {"designed": designed, "believed": believed,
                             "record": self.coding_.problem}  # fmt: skip
                 sizes = self.coding_.sizes
-                by_log = identify(rows, asked, size, plain, sizes, **how)
-                self.identification_ = replace(by_log, drawn=drawn)
+                self.identification_ = identify(rows, asked, size, plain, sizes, **how)
                 self._fit_doubts(rows, believed)
             tried = self.identification_.by == "trial" and target in TIMED
             by_request = fit_by_request(rows, flat, normal, by_trial=tried)
@@ -337,7 +343,7 @@ class WithinApplication:
             levels = fit_levels(whole, left, cell, rows.app, point, error)
             ran = left - levels.of(x, rows.cell, rows.app, point)
             problems = fit_problem_levels(ran, request, rows.seen, noise[rows.app], between)
-            parts = hierarchy, levels, exponents, common, by_request, problems
+            parts = hierarchy, levels, exponents, common, by_request, problems, grown[i]
             self.fitted_[target] = QuantityEffects(*parts)
 
     def _fit_doubts(self, rows: Rows, believed: Believed | None) -> None:

@@ -8,8 +8,10 @@ import numpy as np
 
 from rheostat.core.outcome import Array
 from rheostat.prediction.effects.by_request import ByRequest
+from rheostat.prediction.effects.growth import Grown
 from rheostat.prediction.effects.hierarchy import Hierarchy, Ints
 from rheostat.prediction.effects.levels import EffectLevels
+from rheostat.prediction.effects.machine_date import Stepped
 from rheostat.prediction.effects.problem_levels import ProblemLevels
 
 
@@ -18,7 +20,8 @@ class QuantityEffects:
     """One quantity: weights of every application, levels, exponents of perfect scaling.
 
     ``drift`` is the share of the noise that runs of one time have in common, ``by_request`` how a
-    change depends on what was asked for, ``problems`` those that are known.
+    change depends on what was asked for, ``problems`` those that are known, ``grown`` how
+    it changed over the log.
     """
 
     weights: Hierarchy
@@ -27,6 +30,7 @@ class QuantityEffects:
     drift: float
     by_request: ByRequest
     problems: ProblemLevels | None = None
+    grown: Grown | Stepped | None = None
 
     def moved(self, app: Ints, away: Array, begin: int = 0) -> Array:
         """(B, n): what columns ``away`` (n, r) make of its log; the first is column ``begin``."""
