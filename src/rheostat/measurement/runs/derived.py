@@ -27,6 +27,10 @@ OF_ONE = re.compile(
 """``power per node (kW)``, ``Power (W/node)``, ``gpu_power_w_per_gpu``."""
 OF_A_STEP = re.compile(r"(ns|us|ms|s|sec|min|h) ?/ ?(epoch|step|iter(?:ation)?|run)")
 """``s/epoch``."""
+ENERGY_OF_A_PIECE = re.compile(
+    r"([kmM]?(?:J|Wh)) ?/ ?(it|epoch|step|iter(?:ation)?|run|sample|im(?:a)?ge?)"
+)
+"""``kJ/epoch``."""
 BOUND = re.compile(r"min|max|peak|limit|cap|idle|std|tdp|rated", re.IGNORECASE)
 READINGS = {"begin": "end", "start": "end", "before": "after", "initial": "final"}
 """Words of a meter's readings: energies that are none of a run."""
@@ -148,6 +152,8 @@ def of_one_part(columns: Sequence[str]) -> dict[str, str]:
     {'watts_per_gpu': 'power_per_gpu_W'}
     """
     made = {c: f"time_per_{m[2]}_{m[1]}" for c in columns if (m := OF_A_STEP.fullmatch(c))}
+    made |= {c: f"energy_per_{m[2]}_{m[1]}" for c in columns
+             if (m := ENERGY_OF_A_PIECE.fullmatch(c))}  # fmt: skip
     for column in columns:
         match = OF_ONE.fullmatch(column)
         if match is None or BOUND.search(column):
@@ -172,13 +178,13 @@ power_per_gpu_w=watts_per_gpu takes it times their number; if it is of all, --co
 'power_w=watts_per_gpu*1'
     """
     for ours, theirs in columns.items():
-        named = of_one_part([theirs]) if isinstance(theirs, str) else {}
-        if ours not in ("power_w", "energy_j") or not named:
+        part = OF_ONE.fullmatch(theirs) if isinstance(theirs, str) else None
+        if part is None or ours not in ("power_w", "energy_j") or not of_one_part([theirs]):
             continue
-        part = OF_ONE.fullmatch(theirs)["part"].lower()  # type: ignore[index]
-        each = f"{'power' if ours == 'power_w' else 'energy'}_per_{part}_{ours[-1]}={theirs}"
+        one = part["part"].lower()
+        each = f"{'power' if ours == 'power_w' else 'energy'}_per_{one}_{ours[-1]}={theirs}"
         raise DataError("mapping", [
-            f"{ours}: {theirs} is of one {part}: --column {quote(each)} takes it times their "
+            f"{ours}: {theirs} is of one {one}: --column {quote(each)} takes it times their "
             f"number; if it is of all, --column {quote(f'{ours}={theirs}*1')}"])  # fmt: skip
     return columns
 

@@ -18,7 +18,7 @@ from rheostat.core.vocabulary import VOCABULARY
 from rheostat.measurement.counters.rates import COUNTERS
 from rheostat.measurement.runs import languages
 from rheostat.measurement.runs.header_units import either_prefix, split_unit
-from rheostat.measurement.runs.mapping import RATE
+from rheostat.measurement.runs.mapping import RATE, YIELD
 
 _ASKED = r"req(uest(ed)?)?_?"
 _MEAN = r"(_(mean|avg|average))?"
@@ -287,9 +287,11 @@ def what_to_map(columns: Sequence[str]) -> str:
     'map them: --column runtime_s=THEIRS '
     """
     times = [c for c in _may_be("runtime_s", columns) if guess_name(c) is None]
-    rates = [c for c in columns if RATE.search(c)]
+    rates = [c for c in columns if RATE.search(c) and not YIELD.search(c)]
     if len(times) < 2 and len(rates) == 1:
-        return f"is it a speed? --column runtime_s={shlex.quote(f'1/{rates[0]}')}"
+        said = f"is it a speed? --column runtime_s={shlex.quote(f'1/{rates[0]}')}"
+        more = [shlex.quote(f"energy_j=1/{c}") for c in columns if YIELD.search(c)]
+        return " --column ".join([said, *more[: len(more) == 1]])
     if len(times) < 2:
         return (
             "map them: --column runtime_s=THEIRS (a rate: runtime_s=1/THEIRS; a sum: "

@@ -10,6 +10,7 @@ from rheostat.core.jobs import Note
 from rheostat.measurement.checks import ROW
 from rheostat.measurement.runs.guess import guess_name
 from rheostat.measurement.runs.header_units import split_unit
+from rheostat.measurement.runs.name_settings import settings_in_names
 
 NAME = re.compile(
     r"metric([ _]?name)?|quantity|variable|measure(ment|d)?|counter|field|observable|event"
@@ -36,7 +37,8 @@ def rows_of_runs(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
     frame, filled = names_filled(frame)
     frame, across = quantities_across(frame)
     frame, turned = settings_down(frame)
-    return frame, [*filled, *across, *turned]
+    frame, named = settings_in_names(frame)
+    return frame, [*filled, *across, *turned, *named]
 
 
 def names_filled(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:

@@ -41,6 +41,11 @@ RATE = re.compile(
     re.IGNORECASE,
 )
 """Headings of what is done in a time: where it is larger, less time was taken."""
+YIELD = re.compile(
+    r"(_|\b)per_?(w(att)?s?|([kM]?j|joules?)|k?wh)\b|/ ?((?P<unit>[kM]?J|k?Wh|W)|watt|joule)s?\b",
+    re.IGNORECASE,
+)
+"""Headings of what is done with an energy: where it is larger, less was taken."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +78,8 @@ class ColumnSource:
         if scale is None and not inverse:
             _refuse_rate(ours, names)
         if scale is None:
-            scale = _seconds_of_rate(names[0]) if inverse else _scale(ours, names)
+            of_rate = _joules_of_yield if ours == "energy_j" else _seconds_of_rate
+            scale = of_rate(names[0]) if inverse else _scale(ours, names)
         return cls(names, float(scale), inverse)
 
     def values(self) -> pl.Expr:
@@ -172,6 +178,16 @@ def _seconds_of_rate(name: str) -> float:
     """
     per = _PER.search(name)
     return _SECONDS.get(per["time"][0].lower(), 1.0) if per else 1.0
+
+
+def _joules_of_yield(name: str) -> float:
+    """Joules of the energy with which a yield counts; those of a watt for a second.
+
+    >>> [_joules_of_yield(n) for n in ("img/kWh", "GFlops/W", "tokens_per_joule")]
+    [3600000.0, 1.0, 1.0]
+    """
+    per = YIELD.search(name)
+    return split_unit(f"energy [{per['unit']}]")[3] if per and per["unit"] else 1.0
 
 
 def one_over(mapped: Mapped) -> list[Note]:
@@ -285,6 +301,9 @@ def _refuse_rate(ours: str, theirs: tuple[str, ...]) -> None:
     rheostat.errors.DataError: mapping: runtime_s: expected a time, got samples_per_s, a rate: \
 --column runtime_s=1/samples_per_s; if the name is wrong, --column 'runtime_s=samples_per_s*1'
     """
+    if ours in ("energy_j", "power_w") and (spent := next(filter(YIELD.search, theirs), None)):
+        said = f"{ours}: {spent} is what is done with an energy, and less where more is taken"
+        raise DataError("mapping", [f"{said}: --column {quote(f'energy_j=1/{spent}')}"])
     rate = next((t for t in theirs if ours == "runtime_s" and RATE.search(t)), None)
     if rate is not None:
         asked = quote(f"{ours}=1/{rate}")

@@ -26,6 +26,8 @@ NESTED = re.compile(r"\s*(-\s+)?[\w .()\[\]/%-]+:(\s*[{\[|>&*].*|\s*)")
 """A name whose value is a list or a mapping of its own."""
 SHELL = re.compile(r"^(real|user|sys)\s+(\d+m[\d.,]+s)\s*$")
 """What the shell's ``time`` prints."""
+SECTION = re.compile(r"\s*\[[^\[\]]+\]\s*")
+"""The name of a block, in an ini file."""
 MOST_LINES = 0.8
 """Of the lines of a text in blocks that name a value."""
 LOOKED_AT = 2000
@@ -150,12 +152,17 @@ def _in_numbers(rows: Sequence[Pairs]) -> bool:
 
 
 def _blocks(lines: Sequence[str]) -> list[Pairs]:
-    """Lines of one name and value each; a name that comes again begins another block."""
+    """Lines of one name and value each; a name that comes again, or a section, begins another."""
     matches = [LINE.fullmatch(x) for x in lines]
-    if sum(m is not None for m in matches) < MOST_LINES * len(lines):
+    parts = [SECTION.fullmatch(x) is not None for x in lines]
+    if sum(m is not None for m in matches) < MOST_LINES * (len(lines) - sum(parts)):
         return []
     blocks: list[Pairs] = [{}]
-    for match in filter(None, matches):
+    for match, begins in zip(matches, parts, strict=True):
+        if begins and blocks[-1]:
+            blocks.append({})
+        if match is None:
+            continue
         name, value = match[1].lstrip("# "), match[2]
         if name in blocks[-1]:
             blocks.append({})

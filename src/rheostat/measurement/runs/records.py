@@ -76,8 +76,8 @@ def _first_within(text: str) -> dict[str, Any] | None:
     return row if isinstance(row, dict) else None
 
 
-TAGGED = re.compile(rb'\s*\[[^\[\]{}"]*\][ \t]*\S')
-"""A line of a log behind its time or level in brackets, which no JSON text is."""
+TAGGED = re.compile(rb'\s*\[[^\[\]{}"]*\][ \t]*\S|\s*\[[A-Za-z][\w .:-]*\][ \t]*\r?\n')
+"""A line of a log behind its time or level in brackets, or of a section's name: no JSON text."""
 
 
 def begins_as_json(start: bytes) -> bool:

@@ -39,7 +39,8 @@ def parted(
     >>> notes[0].message
     'time: not a number, null: OOM'
     """
-    made, ends, notes = dict(cells), dict[int, str](), list[Note]()
+    cells, notes = _without_marks(cells)
+    made, ends = dict(cells), dict[int, str]()
     long = any(map(NAME.fullmatch, cells))  # a row each quantity: one column of all values
     for name, column in cells.items():
         if long and VALUE.fullmatch(name.strip()):
@@ -60,6 +61,26 @@ def parted(
             lost = [rows[i] for i in words if plain[i].lower() not in QUIET]
             notes.append(note_rows(f"{name}: not a number, null: {', '.join(said[:4])}", lost))
     return made, ends, notes
+
+
+ABOUT = re.compile(r"\s*[~\u2248]\s*(?=\d)")
+BOLD = re.compile(r"\s*(\*{1,2}|__|`)(?=\d)(.*?)\1\s*")
+
+
+def _without_marks(
+    cells: Mapping[str, Sequence[str]],
+) -> tuple[dict[str, Sequence[str]], list[Note]]:
+    """Numbers without marks of bold type around them, and without a sign for about before them.
+
+    >>> made, notes = _without_marks({"time": ["**9.5**", "~8"], "app": ["*x*", "~y"]})
+    >>> made, notes[0].message
+    ({'time': ['9.5', '8'], 'app': ['*x*', '~y']}, 'about what is written (~): time')
+    """
+    made = {n: [BOLD.sub(r"\2", c) for c in column] for n, column in cells.items()}
+    about = [n for n, column in made.items() if any(map(ABOUT.match, column))]
+    made |= {n: [ABOUT.sub("", c) for c in made[n]] for n in about}
+    said = f"about what is written (~): {', '.join(about)}"
+    return {**made}, [Note(said)] if about else []
 
 
 QUIET = ("-", "na", "n/a", "nan")

@@ -13,10 +13,12 @@ from rheostat.core.vocabulary import VOCABULARY
 from rheostat.measurement.runs.cell_units import PLAIN_NUMBERS
 from rheostat.measurement.runs.derived import only_grows
 from rheostat.measurement.runs.header_units import split_unit
+from rheostat.measurement.runs.mapping import YIELD
 
-POWERED = re.compile(r"energy|power|joule|watt|_j$|_w$")
+POWERED = re.compile(r"energy|power|joule|watt|_j$|_w$|/ ?k?(j|wh|w)[)\]]?$")
 RATE = re.compile(
-    r"per_s(ec|econd)?$|/ ?s(ec|econd)?[)\]]?$|flops?$|throughput|mlups|rate$|speed$|fom"
+    r"per_s(ec|econd)?$|/ ?(s(ec|econd)?|min|h(our)?|day)[)\]]?$|flops?$|throughput|mlups|rate$"
+    r"|speed(up)?$|fom"
 )
 TIMED = re.compile(r"time|elapsed|duration|latency|_(s|ms|us|secs?|seconds|mins?|minutes)$|"
                    rf"{RATE.pattern}")  # fmt: skip
@@ -66,7 +68,7 @@ def perhaps(jobs: JobTable, measured: Sequence[str]) -> list[str]:
         return []
     rate = ours == "runtime_s" and RATE.search(names[0].lower())
     watts = split_unit(names[0])[1] == "_w" or re.search("^(?!.*energy).*power", names[0].lower())
-    ours = "power_w" if ours == "energy_j" and watts else ours
+    ours = "power_w" if ours == "energy_j" and watts and not YIELD.search(names[0]) else ours
     if len(names) == 1 and (grown := [n for n in names if only_grows(jobs.frame[powered[0]])]):
         return [
             f"{grown[0]} only grows from row to row, as the readings of a meter do: write what "
@@ -77,7 +79,8 @@ def perhaps(jobs: JobTable, measured: Sequence[str]) -> list[str]:
         return [f"{names[0]} holds text, {cell!r}: {PLAIN_NUMBERS}"]
     alike = [n for n in names if split_unit(n)[1] == split_unit(names[0])[1]]
     parts = ours != "runtime_s" and len(alike) > 1  # of processors and memory, say
-    inverse = "1/" if rate else ""
+    spent = ours == "energy_j" and YIELD.search(names[0])
+    inverse = "1/" if rate or spent else ""
     said = f"--column {quote(f'{ours}={inverse}{names[0]}')}"
     added = quote(f"{ours}={'+'.join(alike)}")
     both = f" (or --column {added}: their sum)" * parts
