@@ -23,10 +23,11 @@ Tasks
 
 Methods: repeat (the other runs of the same configuration: the noise; plenty and hlo-cpu), trivial
 (median of the device's runs at the nearest batch), black-box (boosted trees on
-sizes and names), additive (cost model on the graph), roofline (three rates: starts, arithmetic,
-traffic), gnn, gnn->xgb (as published), ours
-(`rheostat dnn fit`), ours+gnn (these two as parts of one; hlo-cpu and unseen architectures without
---quick, the weights to stderr).  MAPE, median error and coverage of 90 % intervals in per cent.
+sizes and names), additive (cost model on the graph), roofline (three rates: starts, arithmetic
+in whole lanes, traffic), plain-roofline (arithmetic as it is counted), gnn, gnn->xgb (as
+published), ours (`rheostat dnn fit`), ours+gnn (these two as parts of one; hlo-cpu and unseen
+architectures without --quick, the weights to stderr).  MAPE, median error and coverage of 90 %
+intervals in per cent.
 """
 
 from __future__ import annotations
@@ -57,9 +58,12 @@ from rheostat.measurement.graphs.read_graph import graphs_of
 from rheostat.measurement.read import read
 from rheostat.prediction.architectures import training_step
 from rheostat.prediction.step_cost import StepCost
+from rheostat.prediction.step_cost.additive import fit_additive
 from rheostat.prediction.step_cost.rows import TrainingRows
 from rheostat.prediction.step_cost.stacking import PRIOR_NETWORKS, chosen_weights
-from rheostat.prediction.step_cost.terms import cost_terms
+from rheostat.prediction.step_cost.terms import TERMS, cost_terms
+from rheostat.prediction.step_cost.transfer import Known
+from rheostat.prediction.step_cost.unlike import TRAFFIC
 from rheostat.recipes.dnnperf import nearest_runs
 
 ROOT = Path(os.environ.get("RHEOSTAT_DATA", Path(__file__).parents[2] / "shared" / "data")) / "dnn"
@@ -240,11 +244,22 @@ def answers(data: Data, split: Split, gnn: bool) -> dict[str, np.ndarray]:
         "black-box": alone(np.exp(black)),
         "additive": alone(np.exp(law.predict(rows.terms, rows.device))),
         "roofline": alone(np.exp(unlike.predict(rows))),
+        "plain-roofline": alone(np.exp(plain_roofline(model, jobs, log_y, rows))),
         "ours": np.array([outcome.quantile("runtime_s", 0.5), *outcome.interval("runtime_s")]),
     }
     if gnn and data.graphs:
         made |= {name: alone(np.exp(v)) for name, v in of_graphs(data, known, asked).items()}
     return made
+
+
+def plain_roofline(model: StepCost, jobs: JobTable, log_y: np.ndarray, asked: Known) -> np.ndarray:
+    """Log time by three rates, FLOPs as they are counted, (n,)."""
+    known = model.coded(TrainingRows.of(jobs, model.terms))
+    parts = [["launches"], ["convolution_f", "matmul_f", "elementwise_f"], TRAFFIC]
+    three = [np.stack([t[:, [TERMS.index(p) for p in some]].sum(axis=1) for some in parts], axis=1)
+             for t in (known.terms, asked.terms)]  # fmt: skip
+    devices = len(model.devices_) + 1
+    return fit_additive(three[0], log_y, known.device, devices).predict(three[1], asked.device)
 
 
 def mixed(data: Data, split: Split, said: dict[str, np.ndarray]) -> np.ndarray:

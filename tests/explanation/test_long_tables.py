@@ -33,7 +33,9 @@ def test_a_long_one_shows_its_beginning_and_says_so() -> None:
     said = report(MOST + 1, 20)
     assert "j19" in shown(said)
     assert "j20" not in shown(said)
-    assert "The first 20 of 21 rows" in shown(said)
+    assert "The first 20 of 21 rows." in shown(said)
+    assert "All rows: jobs: a pipe, --json and --html." in shown(said)
+    assert "--html" not in render(said)
     assert "j20" in render(said)
     short, whole = shortened(said.sections)
     assert (short.grid.marked, whole.grid.marked) == (None, 20)
@@ -45,6 +47,7 @@ def test_a_page_has_the_others_behind_a_fold() -> None:
     assert "j19" in before
     assert "j20" not in before
     assert "j29" in behind
+    assert "--html" not in text.replace("<!--", "")  # it is the page
 
 
 def test_what_is_folded_already_is_left_alone() -> None:

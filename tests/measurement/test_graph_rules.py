@@ -110,7 +110,7 @@ def test_a_record_says_what_is_fused_applied_and_not_known() -> None:
     assert frame["fused"].to_list() == [False] * 3 + [True] * 2 + [False] * 4
     assert frame["bytes"].to_list() == [0, 0, 0, 0, 0, 0, 2 * 16, 3 * 16, 0]
     assert frame["flops"].fill_nan(-1).to_list() == [0] * 7 + [-1, 0]
-    assert frame["op_class"][6] == "data_movement"
+    assert frame["op_class"][6] == "transcendental"
     (note,) = recorded_graph(record, "r").notes
     assert (note.rows, note.count) == ((7,), 1)
     before = recorded_graph(record, "r", optimised=False).nodes
@@ -118,3 +118,30 @@ def test_a_record_says_what_is_fused_applied_and_not_known() -> None:
     assert before["bytes"].to_list()[4] == 2 * 16
     with pytest.raises(DataError, match="expected a record with unodes and uedges"):
         recorded_graph({"nodes": nodes, "edges": edges}, "r", optimised=False)
+
+
+def test_a_recorded_fusion_has_the_class_of_what_costs_most_inside_it() -> None:
+    """Records do not say what a fusion calls: types of operands and result do, then the order."""
+
+    def body(part, result, root, *given):
+        return [["kParameter", "f32", list(g), part] for g in given] + [[root, "f32", result, part]]
+
+    bodies = [
+        body(1, [4, 3], "kDot", [4, 2], [2, 3]),
+        body(2, [4, 3], "kExp", [4, 3]),
+        body(3, [4, 3], "kReverse", [4, 3]),
+        body(4, [4, 3], "kGather", [9, 3], [4, 1]),
+    ]
+    entry = [["kParameter", "f32", g, 9] for g in ([2, 3], [4, 2], [4, 3], [9, 3], [4, 1])]
+    nodes = [n for b in bodies for n in b] + entry
+    edges, start = [], 0
+    for b in bodies:
+        edges += [[start + k, start + len(b) - 1] for k in range(len(b) - 1)]
+        start += len(b)
+    for given in ((0, 1), (2,), (2,), (3, 4), (4,)):  # operands of a fusion in any order
+        nodes.append(["kFusion", "f32", [4, 3], 9])
+        edges += [[start + g, len(nodes) - 1] for g in given]
+    nodes.append(["kTuple", "tuple", [], 9])
+    frame = recorded_graph({"nodes": nodes, "edges": edges}, "r").nodes
+    assert frame.filter(frame["opcode"] == "fusion")["op_class"].to_list() == [
+        "matmul", "transcendental", "data_movement", "gather_scatter", "data_movement"]  # fmt: skip

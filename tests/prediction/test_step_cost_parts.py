@@ -92,6 +92,7 @@ def by_hand(devices: int) -> dict[str, float]:  # noqa: PLR0912 - a branch for e
             first = float(np.prod(OPERATIONS[reads[0]][2]))
             second = float(np.prod(OPERATIONS[reads[1]][2])) if reads[1:] else b / 4 - first - size
             if second <= 0:  # what its bytes leave no room for
+                add("convolution_f_narrow", f, flop)
                 continue
             columns = max(size * second / (f / 2), 1.0)
             add("convolution_patches_b", 4 * f / 2 / columns, byte)

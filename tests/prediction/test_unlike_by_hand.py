@@ -32,7 +32,7 @@ def asked(terms, app=-1, device=0):
 def test_what_a_step_is_made_of_are_shares_of_its_time():
     law = AdditiveCost(np.log([[2.0, 3.0, 5.0]]).ravel().tolist() + [0.0] * 8, 2, 3)
     law = replace(law, parameters=np.array(law.parameters))
-    terms = made(launches=[1.0], matmul_f=[1.0], transcendentals=[2.0], gather_b=[3.0],
+    terms = made(launches=[1.0], matmul_f_padded=[1.0], transcendentals=[2.0], gather_b=[3.0],
                  divided_b=[1.0])  # fmt: skip
     shares = _made_of(terms, law)
     assert sorted(shares[shares > 0]) == pytest.approx(np.array([2, 3, 5, 6, 15]) / 31)
@@ -46,9 +46,9 @@ def test_what_a_step_is_made_of_are_shares_of_its_time():
 def test_between_a_family_and_none_the_answer_is_mixed(distance, share):
     """Hellinger: 1 - h^2 is the sum of roots of products, here of (1, 0) and (x, 1 - x)."""
     x = (1 - distance**2) ** 2
-    seen = _made_of(made(matmul_f=[1.0], gather_b=[0.0]), LAW)
+    seen = _made_of(made(matmul_f_padded=[1.0], gather_b=[0.0]), LAW)
     unlike = Unlike(LAW, seen, 1.0, 3.0, few=False)
-    row = asked(made(matmul_f=[x], gather_b=[1 - x]))
+    row = asked(made(matmul_f_padded=[x], gather_b=[1 - x]))
     assert unlike.share(row) == pytest.approx([share], abs=1e-6)
     assert unlike.never_timed(row)[0, list(KINDS).index("gather")] == pytest.approx(1 - x)
     assert unlike.never_timed(row).sum() == pytest.approx(1 - x)
@@ -66,8 +66,8 @@ def test_families_are_chains_of_steps_within_a_tenth():
 
 
 def test_draws_of_a_network_of_no_family_are_those_of_student_around_both_answers():
-    seen = _made_of(made(matmul_f=[1.0]), LAW)
-    row = asked(made(matmul_f=[0.3, 0.8, 1.0], gather_b=[0.7, 0.2, 0.0]))
+    seen = _made_of(made(matmul_f_padded=[1.0]), LAW)
+    row = asked(made(matmul_f_padded=[0.3, 0.8, 1.0], gather_b=[0.7, 0.2, 0.0]))
     levels, others = np.array([0.05, 0.5, 0.9]), np.array([1.0, 2.0, 3.0])
     novel = np.array([0.7, 0.2, 0.0])
     for few, weight in ((False, np.array([0.7, 0.5, 0.5])), (True, np.ones(3))):
@@ -82,9 +82,9 @@ def test_draws_of_a_network_of_no_family_are_those_of_student_around_both_answer
 def test_families_left_out_say_how_wrong_the_roofline_is():
     """Three prior families of average error, and those that there are."""
     rng = np.random.default_rng(0)
-    parts = [made(matmul_f=rng.uniform(1, 4, 5), launches=[0.1] * 5),
+    parts = [made(matmul_f_padded=rng.uniform(1, 4, 5), launches=[0.1] * 5),
              made(gather_b=rng.uniform(1, 4, 4), launches=[0.1] * 4),
-             made(matmul_f=rng.uniform(1, 4, 3), gather_b=[2.0] * 3)]  # fmt: skip
+             made(matmul_f_padded=rng.uniform(1, 4, 3), gather_b=[2.0] * 3)]  # fmt: skip
     terms, app = np.concatenate(parts), np.repeat([0, 1, 2], [5, 4, 3])
     known = Known(terms, np.zeros(12, dtype=np.int64), app, np.ones(12))
     log_y = np.log(roofline_terms(terms) @ [0.5, 0.3, 0.9]) + 0.4 * rng.standard_normal(12)
@@ -105,12 +105,16 @@ def test_families_left_out_say_how_wrong_the_roofline_is():
     assert unlike.few
     assert unlike.freedom == 3.0 + len(off)
     assert unlike.times == pytest.approx(max(times, 2.0))
-    four = known._replace(app=np.where(np.arange(12) < 2, 3, app))
-    assert not Unlike.of(four, log_y, 2).few
+    more = made(elementwise_b=[3.0, 5.0], launches=[0.1] * 2)
+    fourth = Known(np.concatenate([terms, more]), np.zeros(14, dtype=np.int64),
+                   np.append(app, [3, 3]), np.ones(14))  # fmt: skip
+    assert len(off) == 3
+    assert not Unlike.of(fourth, np.append(log_y, np.log([2.0, 4.0])), 2).few
     alone = Unlike.of(known._replace(app=0 * app), log_y, 2)
     assert (alone.freedom, alone.times) == (3.0, 2.0)
 
 
-PARTS = ("launches", "convolution_f", "matmul_f", "elementwise_f", "convolution_b", "depthwise_b",
-         "matmul_b", "elementwise_b", "normalization_b", "reduction_b", "movement_b", "gather_b",
-         "transcendentals", "rearranged_b", "reduced_b", "selected_b", "divided_b")  # fmt: skip
+PARTS = ("launches", "convolution_f_narrow", "matmul_f_padded", "elementwise_f", "convolution_b",
+         "depthwise_b", "matmul_b", "elementwise_b", "normalization_b", "reduction_b", "movement_b",
+         "gather_b", "transcendentals", "rearranged_b", "reduced_b", "selected_b",
+         "divided_b")  # fmt: skip

@@ -98,7 +98,7 @@ def shortened(section: Section, first: Iterable[int], rank: Sequence[int]) -> li
     kept = sorted(list(dict.fromkeys([*first, *rank]))[:MOST])
     marked = kept.index(grid.marked) if grid.marked in kept else None
     short = Grid(grid.heads, tuple(grid.rows[i] for i in kept), grid.units, marked)
-    said = f"The table shows {MOST} of {len(grid.rows)} settings; a pipe, --json and --html all."
+    said = f"The table shows {MOST} of {len(grid.rows)} settings."
     return [replace(section, sentences=(*section.sentences, said), grid=short),
             Section("All settings", grid=grid, folded=True)]  # fmt: skip
 

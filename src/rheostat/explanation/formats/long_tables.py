@@ -28,6 +28,6 @@ def _parts(section: Section) -> Iterator[Section]:
         return
     marked = grid.marked if grid.marked is not None and grid.marked < MOST else None
     short = Grid(grid.heads, grid.rows[:MOST], grid.units, marked)
-    said = f"The first {MOST} of {len(grid.rows):,} rows; a pipe, --json and --html have all."
+    said = f"The first {MOST} of {len(grid.rows):,} rows."
     yield replace(section, sentences=(*section.sentences, said), grid=short)
     yield Section(f"All rows: {section.title}".rstrip(": "), grid=grid, folded=True)

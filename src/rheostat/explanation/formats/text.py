@@ -52,6 +52,9 @@ def show(report: Report, console: Console, *, whole: bool = False) -> None:
         console.print()
     for section in report.sections if whole else shortened(report.sections):
         if section.folded:
+            if not whole:
+                console.print(_labelled("", Text(f"{section.title}: a pipe, --json and --html.")))
+                console.print()
             continue
         console.print(_section(section, min(console.width, WIDEST)))
         if section.grid or section.chart:

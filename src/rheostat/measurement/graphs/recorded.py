@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
-from itertools import pairwise, product
+from collections.abc import Iterable, Sequence
+from itertools import cycle, pairwise, product
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,8 @@ def recorded_graph(record: dict[str, Any], name: str, *, optimised: bool = True)
     Returns
     -------
     Graph
-        Bytes of a fusion are those of its operands and result; every computation runs once.
+        Bytes of a fusion are those of its operands and result, its class is that of what costs
+        most inside it; every computation runs once.
 
     Raises
     ------
@@ -83,8 +84,9 @@ def _graph(nodes: list[_RecordedNode], edges: Any, name: str, optimised: bool) -
         parts.setdefault(node.part, []).append(node)
     applied = {p for p, inside in parts.items() if _is_applied(inside)}
     entry = next((n.part for n in reversed(nodes) if n.opcode == "tuple"), nodes[-1].part)
+    fusions = _fusion_classes(nodes, operands, parts.values())
     rows = []
-    for node, given in zip(nodes, operands, strict=True):
+    for k, (node, given) in enumerate(zip(nodes, operands, strict=True)):
         inside = node.part in applied
         fused = optimised and node.part != entry and not inside
         empty = not all(a.elements for a in (node, *given))
@@ -92,7 +94,7 @@ def _graph(nodes: list[_RecordedNode], edges: Any, name: str, optimised: bool) -
         kind = OPCODES.get(node.opcode, "other")
         sine = kind == "transcendental"
         free = fused or inside or node.opcode in FREE
-        rows.append((node.opcode, _fusion_class(node, kind), node.dtype, list(node.dims),
+        rows.append((node.opcode, fusions.get(k, kind), node.dtype, list(node.dims),
                      0.0 if sine else work, 0.0 if free else _moved(node, given),
                      work if sine else 0.0, 0.0 if inside else 1.0, fused))  # fmt: skip
     names = ("opcode", "op_class", "dtype", "shape", "flops", "bytes", "transcendentals", "times",
@@ -108,8 +110,38 @@ def _is_applied(inside: list[_RecordedNode]) -> bool:
         [n.opcode for n in inside].count("parameter") == 2)  # fmt: skip
 
 
-def _fusion_class(node: _RecordedNode, kind: str) -> str:
-    return kind if node.opcode != "fusion" else "data_movement"
+def _fusion_classes(
+    nodes: list[_RecordedNode], operands: list[list[_RecordedNode]],
+    parts: Iterable[list[_RecordedNode]],
+) -> dict[int, str]:  # fmt: skip
+    """Class of each fusion, by its place: that of what costs most inside it.
+
+    Records do not say which computation a fusion calls; the types of its operands and of its result
+    do, and where several are alike their order.
+    """
+    given = dict(zip(map(id, nodes), operands, strict=True))
+    alike: dict[Any, list[str]] = {}
+    for inside in parts:
+        used = {id(o) for n in inside for o in given[id(n)]}
+        root = next(n for n in reversed(inside) if id(n) not in used)
+        taken = [n for n in inside if n.opcode == "parameter"]
+        alike.setdefault(_types(taken, root), []).append(_class_inside(inside, given))
+    turn = {key: cycle(classes) for key, classes in alike.items()}
+    return {k: next(turn.get(_types(given[id(n)], n), cycle(["data_movement"])))
+            for k, n in enumerate(nodes) if n.opcode == "fusion"}  # fmt: skip
+
+
+def _types(operands: list[_RecordedNode], result: _RecordedNode) -> Any:
+    return tuple(sorted((o.dtype, o.dims) for o in operands)), result.dtype, result.dims
+
+
+def _class_inside(inside: list[_RecordedNode], given: dict[int, list[_RecordedNode]]) -> str:
+    work = [(_work(n, given[id(n)]), OPCODES.get(n.opcode, "other")) for n in inside
+            if all(a.elements for a in (n, *given[id(n)]))]  # fmt: skip
+    most, kind = max(work, key=lambda w: np.nan_to_num(w[0], nan=np.inf), default=(0.0, ""))
+    if most != 0.0:
+        return kind
+    return "gather_scatter" if any(k == "gather_scatter" for _, k in work) else "data_movement"
 
 
 def _moved(node: _RecordedNode, given: list[_RecordedNode]) -> float:

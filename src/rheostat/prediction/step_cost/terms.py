@@ -113,18 +113,18 @@ def _products(
     """Patches and padded arithmetic of convolutions; operands and padded arithmetic of products.
 
     Sizes of both operands and the result, and the arithmetic, tell rows m, columns n and depth k:
-    |out| |rhs| = n f / 2 and so on.
+    |out| |rhs| = n f / 2 and so on; where a size is not known, nothing is padded.
     """
     half = np.maximum(o.flops, 1.0) / 2.0
     there = (o.first > 0) & (o.second > 0) & (o.flops > 0)
     columns = np.maximum(o.size * o.second / half, 1.0)
     rows = np.maximum(o.size * o.first / half, 1.0)
-    conv, dense = conv & there, dense & there
-    padded = _up(rows, TILE) / rows * _up(columns, TILE) / columns
+    wide = np.where(there, _up(columns, WIDE) / columns, 1.0)
+    padded = np.where(there, _up(rows, TILE) / rows * _up(columns, TILE) / columns, 1.0)
     return (
-        WORD * o.sum(half / columns, conv) / BYTE_PER_S,
-        o.sum(o.flops * _up(columns, WIDE) / columns, conv) / FLOP_PER_S,
-        WORD * o.sum(o.size + o.first + o.second, dense) / BYTE_PER_S,
+        WORD * o.sum(half / columns, conv & there) / BYTE_PER_S,
+        o.sum(o.flops * wide, conv) / FLOP_PER_S,
+        WORD * o.sum(o.size + o.first + o.second, dense & there) / BYTE_PER_S,
         o.sum(o.flops * padded, dense) / FLOP_PER_S,
     )
 

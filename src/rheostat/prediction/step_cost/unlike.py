@@ -7,7 +7,8 @@ one family; a network further than that from all that were run belongs to none. 
 networks left out prove nothing, as their like stayed: its interval is as wide as families left out
 were wrong, and as kinds of operations that were never timed may be.  The roofline answers half, as
 nothing tells the two apart there; more of a step with more than half of its time in those kinds;
-all of one on a machine with few networks.
+all of one on a machine where few families were run, whose thirty rates of the additive model are
+not told apart: many networks of two families are two.
 
 Notation
 --------
@@ -40,12 +41,14 @@ EQUAL = 0.5
 """The roofline's share of the answer, chosen on families of PROFET's networks left out: equal
 shares, which are hard to beat where nothing says who is right."""
 FEW_TIMES = 2.0
-"""So many times as far off at least where fewer than `FEWEST` networks say how far."""
-ARITHMETIC = ("convolution_f", "matmul_f", "elementwise_f")
+"""So many times as far off at least where fewer than `FEWEST` families say how far."""
+ARITHMETIC = ("convolution_f_narrow", "matmul_f_padded", "elementwise_f")
+"""Of products as a device does it, in whole lanes: what few channels or rows leave idle counts."""
 TRAFFIC = ("convolution_b", "depthwise_b", "matmul_b", "elementwise_b", "normalization_b",
            "reduction_b", "movement_b", "gather_b")  # fmt: skip
-KINDS = {"convolution": ("convolution_f", "convolution_b"), "depthwise": ("depthwise_b",),
-         "matmul": ("matmul_f", "matmul_b"), "elementwise": ("elementwise_f", "elementwise_b"),
+KINDS = {"convolution": ("convolution_f_narrow", "convolution_b"), "depthwise": ("depthwise_b",),
+         "matmul": ("matmul_f_padded", "matmul_b"),
+         "elementwise": ("elementwise_f", "elementwise_b"),
          "normalization": ("normalization_b",), "reduction": ("reduction_b",),
          "movement": ("movement_b",), "gather": ("gather_b",),
          "starting operations": ("launches",)}  # fmt: skip
@@ -64,7 +67,7 @@ class Unlike:
     """What is said of networks of no family.
 
     ``seen`` (n, parts) is what the runs were made of; answers are ``times`` `SPREAD` off, and
-    by `NEVER_TIMED` besides, as sure as ``freedom`` families make that.  Where networks are ``few``
+    by `NEVER_TIMED` besides, as sure as ``freedom`` families make that.  Where families are ``few``
     the roofline answers alone.
     """
 
@@ -89,7 +92,7 @@ class Unlike:
                 off.append(float(np.mean((error / expected) ** 2)))
         freedom = PRIOR_FAMILIES + len(off)
         times = float(np.sqrt((PRIOR_FAMILIES + sum(off)) / freedom))
-        few = len(np.unique(known.app)) < FEWEST
+        few = int(family.max()) + 1 < FEWEST
         return Unlike(roofline, made, max(times, FEW_TIMES) if few else times, freedom, few)
 
     def share(self, rows: Known) -> Array:
@@ -125,7 +128,7 @@ def roofline_terms(terms: Array) -> Array:
     Examples
     --------
     >>> row = np.zeros((1, len(TERMS)))
-    >>> row[0, [TERMS.index("matmul_f"), TERMS.index("matmul_b")]] = 2.0, 0.5
+    >>> row[0, [TERMS.index("matmul_f_padded"), TERMS.index("matmul_b")]] = 2.0, 0.5
     >>> roofline_terms(row).tolist()
     [[0.0, 2.0, 0.5]]
     """
