@@ -157,6 +157,39 @@ int main() {
     assert [int(x) % 2**32 for x in got.split()] == [2 + 300, bits, 1]
 
 
+def test_streams_of_strings_are_no_launches():
+    text = '#include <iostream>\nvoid f(int x) { std::cout<<"a"<<"b"<<x; }\n'
+    assert 'std::cout<<"a"<<"b"<<x;' in from_cuda(text, "serial").text
+
+
+LARGEST = r"""
+__device__ void largest(float *top, float value) {
+  unsigned now = __float_as_uint(*top);
+  while (value > __uint_as_float(now)) {
+    unsigned before = now;
+    if ((now = atomicCAS((unsigned *)top, before, __float_as_uint(value))) == before) break;
+  }
+}
+__global__ void k(float *top) { largest(top, threadIdx.x * 7 % 31); }
+int main() {
+  float top = -1;
+  k<<<1, 31>>>(&top);
+  printf("%g", top);
+}
+"""
+
+
+@compiles
+def test_a_value_that_is_swapped_is_read_atomically(tmp_path):
+    made = from_cuda(LARGEST, "openmp").text
+    assert "__float_as_uint(atomic_read(top))" in made
+    (tmp_path / "a.cc").write_text(made)
+    build = ["g++", "-O1", "-fopenmp", tmp_path / "a.cc", "-o", tmp_path / "a"]
+    subprocess.run(build, check=True, capture_output=True)
+    got = subprocess.run([tmp_path / "a"], check=True, capture_output=True, text=True).stdout
+    assert got == "30"
+
+
 def test_a_condition_on_openmp_is_decided_as_for_cuda():
     text = "#if defined(_OPENMP)\nint a;\n#endif\nint b;\n"
     assert "#if 0\nint a;" in from_cuda(text, "openmp").text

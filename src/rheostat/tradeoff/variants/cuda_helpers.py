@@ -68,9 +68,16 @@ HELPERS = {
     "atomicMin": COMPARED.format(name="atomicMin", operator="<"),
     "atomicCAS": """template <class T, class E, class V>
 static inline T atomicCAS(T *p, E expected, V value) {
-  T before = (T)expected, after = (T)value;
-  __atomic_compare_exchange(p, &before, &after, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-  return before;
+  return __sync_val_compare_and_swap(p, (T)expected, (T)value);
+}
+""",
+    # clang 16 takes *p in a template for no lvalue
+    "atomic_read": """template <class T>
+static inline T atomic_read(T *p) {
+  T value;
+  #pragma omp atomic read
+  value = p[0];
+  return value;
 }
 """,
     "atomicInc": WRAPPED.format(name="atomicInc", next="before >= most ? 0 : before + 1"),
@@ -231,7 +238,7 @@ def _either(header: str) -> str:
 
 
 def code_of(text: str) -> str:
-    """A program without comments and strings.
+    """A program without comments and what strings say.
 
     Parameters
     ----------
@@ -243,4 +250,5 @@ def code_of(text: str) -> str:
     str
         What is left.
     """
-    return re.sub(NO_CODE, "", text, flags=re.DOTALL)
+    quotes = {'"': '""'}
+    return re.sub(NO_CODE, lambda m: quotes.get(m[0][0], ""), text, flags=re.DOTALL)

@@ -14,6 +14,7 @@ from typing import Any
 from rheostat.errors import DataError
 from rheostat.measurement.code.syntax_tree import walk
 from rheostat.tradeoff.variants.c_source import CSource, Edit, Node
+from rheostat.tradeoff.variants.cuda_atomics import with_atomic_reads
 from rheostat.tradeoff.variants.cuda_blocks import block_loop
 from rheostat.tradeoff.variants.cuda_calls import NVIDIA_HEADER, call_edits, checking_functions
 from rheostat.tradeoff.variants.cuda_helpers import INTRINSICS, with_helpers
@@ -91,7 +92,8 @@ def from_cuda(
 def _translated(lines: Lines, pragma: str, files: Mapping[str, str]) -> str:
     """The program with a pragma before loops over threads or blocks, empty for none."""
     plain = ATTRIBUTE.sub(lambda m: "\n" * m[0].count("\n"), without_openmp(lines.text))
-    source = CSource(with_indices(without_hidden_macros(plain)), "tree_sitter_cuda")
+    plain = with_atomic_reads(with_indices(without_hidden_macros(plain)))
+    source = CSource(plain, "tree_sitter_cuda")
     problems = [*libraries(lines.text, files.__contains__, lines.place),
                 *within_functions(source, lines.place)]  # fmt: skip
     edits: list[Edit] = []
