@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from rheostat.cli import run
+from rheostat.explanation.choices.caps import _only_tried
 from rheostat.measurement.synthetic.capped_runs import capped_runs
 
 APP = "app07"
@@ -123,7 +124,20 @@ def test_too_few_known_applications_are_said(runs, tmp_path, capsys) -> None:
     assert facts["needed_probability"] is None
     assert facts["keep"]["tried"]
     _, _, err = asked(capsys, path, "--app", APP, "--tried", own)
-    assert "to show a probability of 0.9 takes 9 known applications" in err
+    said = "to show a probability of 0.9 takes 9 known applications; 3 show 0.75 at most"
+    assert said in err
+    likely = [s["probability"] for s in facts["settings"] if not s["tried"]]
+    assert max(likely) == 0.75
+
+
+def test_a_setting_that_seems_sure_enough_and_is_not_kept_is_explained() -> None:
+    """Where known applications left out broke the bound, more than the risk asked for is needed."""
+    settings = [{"caps": {"cap_w": w}, "saved_w": 250.0 - w, "probability": p, "tried": w == 250}
+                for w, p in ((150, 0.5), (200, 0.92), (250, 1.0))]  # fmt: skip
+    facts = {"risk": 0.9, "needed_probability": 0.95, "settings": settings, "keep": {"saved_w": 0}}
+    assert "kept from a probability of 0.950 on" in _only_tried(facts)[0]
+    assert _only_tried({**facts, "needed_probability": 0.9}) == ()
+    assert _only_tried({**facts, "keep": {"saved_w": 50}}) == ()
 
 
 def test_caps_that_the_known_ones_never_ran(runs, known, tmp_path, capsys) -> None:

@@ -14,7 +14,8 @@ class Because:
     ``numbers`` maps a quantity of the chosen setting to (mean, low, high); ``runner_up`` is the
     setting the rule would have taken next, ``compared`` the chosen over the runner-up, as ratios;
     ``evidence`` is what the forecast rests on, a word of `core.outcome.GRADES`; ``try_next`` is a
-    setting expected to be better than what was measured, but not surely so.
+    setting expected to be better than what was measured, but not surely so.  ``judged`` are the
+    quantities that the rule compares, ``rivals`` rows of the front that it would take next.
     """
 
     rule: str
@@ -25,6 +26,8 @@ class Because:
     support: float | None = None
     evidence: str | None = None
     try_next: Mapping[str, Any] | None = None
+    judged: tuple[str, ...] = ()
+    rivals: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,8 @@ from rheostat.core.outcome import GRADES, Array, Outcome
 from rheostat.core.units import unit_of
 from rheostat.errors import DataError, Infeasible
 
+RIVALS = 4
+"""Rows next in a rule's order that a choice names."""
 SURE = 0.9
 """Share of draws in which a forecast must be better to be taken before what was measured."""
 
@@ -378,4 +380,14 @@ def because_of(
         compared=compared,
         support=None if front.outcome.support is None else float(front.outcome.support[best]),
         evidence=None if front.outcome.grade is None else GRADES[front.outcome.grade[best]],
+        judged=_judged(rule, [o.name for o in front.objectives]),
+        rivals=tuple(map(int, order[1 : 1 + RIVALS])),
     )
+
+
+def _judged(rule: Rule, names: Sequence[str]) -> tuple[str, ...]:
+    """The quantities a rule compares: those it weighs, or the one that its limit is not of."""
+    if weights := getattr(rule, "weights", None):
+        return tuple(q for q, weight in weights.items() if weight)
+    limited = getattr(rule, "quantity", None)
+    return tuple(names) if limited is None else tuple(n for n in names if n != limited)[:1]

@@ -75,6 +75,18 @@ class CapAdvice:
         """Whether the default has been tried."""
         return bool(np.isfinite(self.default_s))
 
+    def probability(self) -> Array:
+        """Probability that each setting loses no more than ``loss``, (p,).
+
+        Of a few known applications none can be shown: the next of A breaks a bound that all held
+        with 1 in A + 1, so that where nothing can be promised, no setting not tried says more.
+        """
+        likely = self.completion.reaches(1.0 - self.loss)
+        if np.isfinite(self.needed):
+            return likely
+        apps = len(self.known.apps)
+        return np.where(np.isfinite(self.row), likely, np.minimum(likely, apps / (apps + 1)))
+
 
 def choose_caps(
     others: JobTable,

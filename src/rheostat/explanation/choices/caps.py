@@ -63,11 +63,8 @@ def caps_facts(advice: CapAdvice) -> dict[str, Any]:
         {"name": b.name, "keep": named(b.kept), "saved_w": float(known.saved_w[b.kept])}
         for b in advice.baselines
     ]
-    speed, low, likely = (
-        advice.completion.speed(),
-        advice.completion.bound(risk),
-        advice.completion.reaches(1 - loss),
-    )
+    speed, low = advice.completion.speed(), advice.completion.bound(risk)
+    likely = advice.probability()
     facts["settings"] = [
         {
             "caps": named(i),
@@ -197,15 +194,32 @@ def _kept(facts: Mapping[str, Any]) -> str:
 
 
 def _only_tried(facts: Mapping[str, Any]) -> tuple[str, ...]:
-    """Why no setting is kept that was not tried, if so."""
-    if facts["needed_probability"] is not None:
-        return ()
+    """Why no setting is kept that was not tried, or none that seems sure enough, if so."""
+    if (needed := facts["needed_probability"]) is not None:
+        return _stricter(facts, needed)
     enough = math.ceil(1.0 / (1.0 - facts["risk"]) - 1e-9) - 1
     said = "Only measured settings are kept:"
     if facts["known_applications"] < enough:
+        apps = facts["known_applications"]
         return (f"{said} to show a probability of {facts['risk']:g} takes {enough} known "
-                "applications.",)  # fmt: skip
-    return (f"{said} for known applications left out, the bound broke too often otherwise.",)
+                f"applications; {apps} show {apps / (apps + 1):.2f} at most. What is lost at worst "
+                "is the model's word alone.",)  # fmt: skip
+    return (f"{said} for known applications left out, the bound broke more often than by the "
+            "probabilities of the model.",)  # fmt: skip
+
+
+def _stricter(facts: Mapping[str, Any], needed: float) -> tuple[str, ...]:
+    """Why a setting is not kept whose probability is that asked for, if there is one."""
+    passed_over = any(
+        not s["tried"] and facts["risk"] <= s["probability"] < needed
+        and s["saved_w"] > facts["keep"]["saved_w"]
+        for s in facts["settings"]
+    )  # fmt: skip
+    if not passed_over:
+        return ()
+    return (f"A setting not measured is kept from a probability of {needed:.3f} on: for known "
+            f"applications left out, lower ones broke the bound more often than {facts['risk']:g} "
+            "allows.",)  # fmt: skip
 
 
 def _by_watts(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -20,6 +20,7 @@ from rheostat.core.jobs import JobTable
 from rheostat.core.report import Grid, Section
 from rheostat.core.units import plain_name, unit_of
 from rheostat.explanation.choices.front import Explained, asked, row_of
+from rheostat.explanation.choices.told_apart import untold
 from rheostat.explanation.number_words import cost_name, listed, setting_words, share, spanned
 
 SAME = 0.005
@@ -163,6 +164,8 @@ def _sure(choice: Assignment, front: Front | None) -> list[str]:
         here = because.evidence == "measured"
         counted = f"run{plural} at this setting" if here else f"similar past run{plural}"
         said.append(f"Evidence: {kind}{runs} {counted}.")
+    if (alike := untold(front, choice)) is not None:
+        said.append(alike.words(choice.setting))
     often = None if front is None else _sureness(front, choice.index)
     return [*said, *([often] if often else [])]
 

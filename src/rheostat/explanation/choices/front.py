@@ -7,6 +7,7 @@ n  alternatives of the front        base  the row of the setting that was asked 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -26,6 +27,7 @@ from rheostat.prediction.effects.plausible import REASONS
 Explained = tuple[list[Section], dict[str, Any]]
 FEW = "too few similar past runs"
 RANGED = "Of measured settings the brackets are the range of their runs: 90 % take 19 repeats."
+ONE = "A setting that ran once has no interval."
 BESIDE = ("runtime_s", "energy_j", "power_w", "ttft_s", "memory_share")
 """Quantities that are shown where they are known, though they are no objectives."""
 
@@ -68,6 +70,7 @@ def explain_front(
     said += (
         [RANGED] if front.repeats is not None and (front.repeats[front.ranged()] > 1).any() else []
     )
+    said += ran_once(front)
     said += [f"Here {plain_name(o.name)} is: {o.meaning}." for o in front.objectives if o.meaning]
     if not judged.all():
         blind = [setting_words(front.setting(int(i))) for i in np.flatnonzero(~judged)]
@@ -78,6 +81,11 @@ def explain_front(
     rank = np.lexsort((front.middle(by or front.objectives[0].name), ~front.mask))
     first = [i for i in (chosen, base, *kept) if i is not None]
     return shortened(section, first, rank.tolist()), front_facts(front)
+
+
+def ran_once(front: Front) -> tuple[str, ...]:
+    """A sentence on measured settings without an interval, where there are any."""
+    return (ONE,) if front.repeats is not None and (front.repeats == 1).any() else ()
 
 
 def shortened(section: Section, first: Iterable[int], rank: Sequence[int]) -> list[Section]:
@@ -195,14 +203,16 @@ def front_facts(front: Front) -> dict[str, Any]:
     names = dict.fromkeys([*BESIDE, *(o.name for o in front.objectives)])
     held = [q for q in names if q in front.outcome or any(q == o.name for o in front.objectives)]
     means, spans = agreeing(front, held)
-    support = front.outcome.support
+    support = front.outcome.support if front.outcome.support is not None else front.repeats
     ranged, entries = front.ranged(), []
     for i in range(len(front)):
         entry = dict(front.setting(i)) | {q: float(means[q][i]) for q in held}
-        entry["intervals"] = {q: [float(spans[q][0][i]), float(spans[q][1][i])] for q in held}
+        one = ranged[i] and front.repeats is not None and front.repeats[i] == 1
+        ends = {q: [float(spans[q][0][i]), float(spans[q][1][i])] for q in held}
+        entry["intervals"] = {q: [math.nan, math.nan] for q in held} if one else ends
         entry |= {"on_front": bool(front.mask[i]), "probability": float(front.probability[i])}
         if ranged[i]:
-            entry["interval_is"] = "range of runs"
+            entry["interval_is"] = "unknown: one run" if one else "range of runs"
         entry["support"] = None if support is None else float(support[i])
         if front.outcome.grade is not None:
             entry["evidence"] = GRADES[front.outcome.grade[i]]

@@ -11,6 +11,7 @@ import contextlib
 import json
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -34,6 +35,8 @@ from rheostat.measurement.runs.header_units import split_unit
 KEPT_B = 2**20
 """Of what a program prints; the line with its figures comes last."""
 MEASURED = frozenset({"runtime_s", "energy_j", "power_w"})
+WRITTEN = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(\w*)\s*")
+"""A number and perhaps a unit."""
 SHORTEST_S = 0.01
 TOO_SHORT = (
     f"runs of less than {1e3 * SHORTEST_S:g} ms: the start of a process hides what settings differ "
@@ -47,10 +50,10 @@ class Command:
     Braces of the shell's own are doubled, as in Python's format strings.  Each value is one word
     (`ShellLine`), so that ``{knob}`` cannot stand inside quotes.
     A run's time is measured here, around the command.  What the command prints counts where it says
-    what it is: a line that is a JSON object of numbers, ``{"runtime_s": 12.5}``; a bare number does
-    not, as it may be a checksum.  With ``meters`` (see `measure.meters`) the energy of a run that
-    prints neither joules nor watts is what they read, if they can.  Where each quantity came from
-    is in the notes.
+    what it is: a line that is a JSON object of numbers, ``{"runtime_s": 12.5}``, or of texts under
+    names with a unit, ``"12.5 ms"``; a bare number does not, as it may be a checksum.  With
+    ``meters`` (see `measure.meters`) the energy of a run that prints neither joules nor watts is
+    what they read, if they can.  Where each quantity came from is in the notes.
 
     Parameters
     ----------
@@ -142,7 +145,9 @@ class Command:
         if not printed.get("runtime_s", seconds) > 0:
             return self._failed(line, f"printed runtime_s {printed['runtime_s']:g}, not above 0")
         for name in [q for q, v in printed.items() if math.isnan(v)]:
-            self._note(f"{name}: the command printed no finite number ({line}): not known")
+            self._note(
+                f"{name}: the command printed no finite number in its unit ({line}): not known"
+            )
         values = {"runtime_s": seconds} | printed
         self._tell_source(printed, seconds)
         if not {"energy_j", "power_w"} & set(values):
@@ -242,6 +247,8 @@ def parse(text: str) -> dict[str, float]:
     ({'energy_j': 7.0}, {}, {})
     >>> parse('{"runtime_ms": 1500, "loss": 0.5}')
     {'runtime_s': 1.5, 'loss': 0.5}
+    >>> parse('{"power_w": "55 W", "energy_kJ": "7 MJ", "status": "ok", "runtime_s": "soon"}')
+    {'power_w': 55.0, 'energy_j': 7000000.0, 'runtime_s': nan}
     """
     for line in reversed(text.splitlines()):
         if not line.strip().startswith("{"):
@@ -251,6 +258,8 @@ def parse(text: str) -> dict[str, float]:
         except (ValueError, RecursionError):  # a ValueError also for an integer of 10,000 digits
             continue
         numbers = {str(k): _number(v) for k, v in value.items() if type(v) in (int, float)}
+        texts = {str(k): _written(str(k), v) for k, v in value.items() if isinstance(v, str)}
+        numbers |= {k: v for k, v in texts.items() if v is not None}
         return _in_our_units(numbers) | {k: v for k, v in numbers.items() if k in MEASURED}
     return {}
 
@@ -263,6 +272,24 @@ def _in_our_units(printed: Mapping[str, float]) -> dict[str, float]:
         known = stem + suffix in MEASURED
         ours[stem + suffix if known else name] = value * factor if known else value
     return ours
+
+
+def _written(name: str, text: str) -> float | None:
+    """A quantity that a program wrote as text, in the unit of its name; NaN where it is none.
+
+    Texts under a name without a unit are remarks: None.
+    """
+    stem, suffix, base, factor = split_unit(name, timed=True)
+    if not suffix:
+        return None
+    written = WRITTEN.fullmatch(text)
+    if written is None:
+        return math.nan
+    value, unit = float(written[1]), written[2]
+    if not unit:
+        return value
+    _, _, read, times = split_unit(f"{stem}_{unit}", timed=True)
+    return value * times / factor if read == base else math.nan
 
 
 def _number(value: float) -> float:

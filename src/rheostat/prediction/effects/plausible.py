@@ -44,6 +44,7 @@ UNTOLD = "nothing tells effect from choice in this application: no prediction"
 BEYOND = "farther from the request than any job of the trial: no prediction"
 FAILED = "jobs that the trial turned this way failed: no prediction"
 UNSIZED = "the size of its problem is not recorded: no prediction"
+UNSEEN = "no run of any application near this setting: no prediction"
 REASONS = (IMPOSSIBLE, DISAGREE, BEFORE, UNTOLD, BEYOND, FAILED, UNSIZED)
 LEVEL = 0.9
 SMALL_CHANGE = 0.05

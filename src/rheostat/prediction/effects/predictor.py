@@ -46,9 +46,10 @@ from rheostat.prediction.effects.job_noise import job_noise
 from rheostat.prediction.effects.levels import centred, drift, fit_levels, mean_errors
 from rheostat.prediction.effects.places import kept_apart
 from rheostat.prediction.effects.problem_levels import fit_problem_levels
-from rheostat.prediction.effects.quantity_effects import QuantityEffects
+from rheostat.prediction.effects.quantity_effects import TIMED, QuantityEffects
 from rheostat.prediction.effects.shapes import PARALLEL, logs
 from rheostat.prediction.effects.weighed_rows import (
+    cells_of,
     even,
     group_means,
     guess_slopes,
@@ -215,24 +216,26 @@ class WithinApplication:
         jobs.refuse_later_than(Moment.SUBMIT, needed)
         frame = jobs.known_at(Moment.SUBMIT).frame
         rows = self.coding_.rows(frame)
-        support = self.support_.counts(frame)
+        support = self.fitted_[self.targets[0]].support(rows, self.support_.counts(frame))
         grade = self.support_.grade(frame)
-        noise = job_noise(frame, rows, self.orders_, len(self.targets) + 1)
-        values = {t: np.exp(self._draws(t, rows, *noise[i])) for i, t in enumerate(self.targets)}
+        *noise, (_, other) = job_noise(frame, rows, self.orders_, len(self.targets) + 1)
+        of = dict(zip(self.targets, noise, strict=True))
+        values = {t: np.exp(self._draws(t, rows, *of[t])) for t in self.targets}
         for t, fitted in self.fitted_.items():
             if fitted.grown is not None:
                 values[t] *= np.exp(fitted.grown.since_end(frame, rows.seen))
-        home = self.coding_.as_asked(frame)
-        measured = self.identification_.by == "design" and "submit_s" not in frame.columns
-        if "runtime_s" in values and not measured:
+        home, by = self.coding_.as_asked(frame), self.identification_.by
+        if "runtime_s" in values and (by != "design" or "submit_s" in frame.columns):
             change = self._change("runtime_s", rows, home)
             turned, exponent = rows.log_run - rows.log_asked, self.coding_.exponents("runtime_s")[0]
             more = np.any(turned[:, [k in PARALLEL for k in self.knobs]] > 0, axis=1)
-            own = exponent, self.unlike_, noise[-1][1]
+            off = unlike_jobs.own_change(change, turned[:, 0], more, exponent, self.unlike_, other)
+            own = self.unlike_ * unlike_jobs.room(change.mean(axis=0), turned[:, 0], exponent)
             for t in TIMED & values.keys():
-                values[t] *= np.exp(unlike_jobs.own_change(change, turned[:, 0], more, *own))
+                change = self.fitted_[t].own_change(rows, own, of[t][1], other, off)
+                values[t] *= np.exp(change)
         unlike = self._not_believed(frame, rows, home, values)
-        unlike = {m: w & (grade > 0) for m, w in unlike.items()} | {UNSEEN: grade == 0}
+        unlike = {m: w & (grade > 0) for m, w in unlike.items()} | {plausible.UNSEEN: grade == 0}
         silent = np.any(list(unlike.values()), axis=0)
         values = {t: np.where(silent, np.nan, v) for t, v in values.items()}
         return Outcome(values, support, plausible.notes(unlike), grade)
@@ -296,10 +299,7 @@ class WithinApplication:
         normal = np.random.default_rng([self.seed, 4]).standard_normal(self.n_draws)
         s, k = rows.request.shape[1], rows.size.shape[1]
         request = group_means(rows.request, rows.problem)
-        cell = rows.cell
-        lost = np.bincount(
-            np.unique(np.stack([rows.app, cell]), axis=1)[0], minlength=len(self.coding_.apps)
-        ).astype(float)
+        cell, lost = rows.cell, cells_of(rows, len(self.coding_.apps))
         self.fitted_: dict[str, QuantityEffects] = {}
         for i, target in enumerate(self.targets):
             whole = self._columns(rows, target)
@@ -344,7 +344,8 @@ class WithinApplication:
             ran = left - levels.of(x, rows.cell, rows.app, point)
             problems = fit_problem_levels(ran, request, rows.seen, noise[rows.app], between)
             parts = hierarchy, levels, exponents, common, by_request, problems, grown[i]
-            self.fitted_[target] = QuantityEffects(*parts)
+            fitted, of_rows = QuantityEffects(*parts), (whole, left, rows, target)
+            self.fitted_[target] = fitted.at_settings(*of_rows) if designed else fitted
 
     def _fit_doubts(self, rows: Rows, believed: Believed | None) -> None:
         """What the records leave open, a draw (B,), and what is doubted by application (A + 1,)."""
@@ -388,13 +389,11 @@ class WithinApplication:
             of_problem, spread, noise = fitted.problems.placed(rows.seen, spread, noise)
             level = level + of_problem
         moved = fitted.moved(rows.app, columns - levels.x[place])
-        moved += level + rows.log_run @ fitted.exponents + fitted.by_request.of(rows)
+        beside, spread, noise = fitted.beside(rows, spread, noise)
+        moved += beside + level + rows.log_run @ fitted.exponents + fitted.by_request.of(rows)
         moved += self._left_open(target, rows) + spread * shared + noise * own
         return np.round(moved, DECIMALS)
 
 
-TIMED = {"runtime_s", "energy_j"}
-"""What a job takes longer of by as much as it runs longer: power is over time, energy is not."""
 DECIMALS = 9
 """Linear algebra may differ in the last bits with the number of rows."""
-UNSEEN = "no run of any application near this setting: no prediction"

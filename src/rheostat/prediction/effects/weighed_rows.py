@@ -23,6 +23,12 @@ def steady(frame: pl.DataFrame, values: Array) -> Ints:
     return np.lexsort((*values.T, *when))
 
 
+def cells_of(rows: Rows, apps: int) -> Array:
+    """How many users each of ``apps`` applications has, (A,)."""
+    pairs = np.unique(np.stack([rows.app, rows.cell]), axis=1)
+    return np.bincount(pairs[0], minlength=apps).astype(float)
+
+
 def group_means(values: Array, group: Ints) -> Array:
     """Each row's mean over its group."""
     _, code = np.unique(group, return_inverse=True)

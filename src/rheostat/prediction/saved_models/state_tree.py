@@ -53,6 +53,7 @@ MODULES = {
     "prediction.effects.quantity_effects": ("QuantityEffects",),
     "prediction.effects.problem_levels": ("ProblemLevels",),
     "prediction.effects.machine_date": ("Stepped",),
+    "prediction.effects.setting_levels": ("SettingLevels",),
     "prediction.effects.shapes": ("BentLine", "OneHot", "Shape", "ShapeCurve"),
     "prediction.out_of_core.coding": ("Coding", "Levels"),
     "prediction.out_of_core.large_model": ("Trees",),

@@ -21,7 +21,7 @@ from rheostat.decision.batch_fronts import BatchFronts
 from rheostat.decision.decide import OWN
 from rheostat.errors import Infeasible
 from rheostat.explanation.choices.choice import explain_choice, nearest_section
-from rheostat.explanation.choices.front import explain_front, front_table, row_of
+from rheostat.explanation.choices.front import explain_front, front_table, ran_once, row_of
 from rheostat.explanation.narrate import Narrative
 from rheostat.explanation.number_words import setting_words
 from rheostat.prediction.effects import WithinApplication
@@ -79,7 +79,8 @@ class SettingsAnswer(LogAdvice):
 
     def beside(self) -> tuple[str, ...]:
         """The choice, its price and how sure it is."""
-        return () if self._taken is None else self._explained.sections[0].sentences
+        taken = () if self._taken is None else self._explained.sections[0].sentences
+        return (*taken, *ran_once(self.front))
 
     @property
     def _taken(self) -> Assignment | None:

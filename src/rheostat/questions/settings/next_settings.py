@@ -9,12 +9,14 @@ from typing import Any, ClassVar
 
 import polars as pl
 
+from rheostat.core.decision import Assignment
 from rheostat.core.front import Constraint, Rule
 from rheostat.core.jobs import JobTable
 from rheostat.core.report import Grid, Report, Section
 from rheostat.core.units import plain_name, unit_of
 from rheostat.errors import DataError, Infeasible
 from rheostat.explanation.choices.choice import choice_facts, cost_words
+from rheostat.explanation.choices.told_apart import untold
 from rheostat.explanation.number_words import setting_words
 from rheostat.questions import inputs, listener
 from rheostat.questions.answer import Answer
@@ -271,6 +273,7 @@ def best_so_far(asker: Any, rule: Any, limits: Any) -> dict[str, Any]:
     Expected values are medians of the draws with 90 % intervals.
     """
     facts: dict[str, Any] = {"best_measured": None, "expected_better": None, "nearest": None}
+    facts["not_told_apart"] = None
     if not len(asker.history):
         return facts
     for name, find in (
@@ -278,13 +281,16 @@ def best_so_far(asker: Any, rule: Any, limits: Any) -> dict[str, Any]:
         ("expected_better", lambda: better_unmeasured(asker, rule, limits)),
     ):
         try:
-            choice = find()
+            choice: Assignment | None = find()
         except Infeasible as stop:
             if name == "best_measured" and stop.nearest >= 0:
                 facts["nearest"] = asker.front.setting(stop.nearest)
                 facts["misses"] = str(stop)
             continue
         facts[name] = None if choice is None else choice_facts(choice)
+        if choice is not None and name == "best_measured":
+            alike = untold(asker.front, choice)
+            facts["not_told_apart"] = alike and alike.words(choice.setting)
     return facts
 
 
@@ -296,6 +302,7 @@ def best_words(facts: Mapping[str, Any]) -> tuple[str, ...]:
         said = [f"Of what was measured, {facts['misses']}."]
     if measured is not None:
         said = [f"Best measured: {setting_words(measured['setting'])}, {cost_words(measured)}."]
+        said += [alike] if (alike := facts["not_told_apart"]) else []
     if better is not None:
         said.append(
             f"By its forecast the rule would take {setting_words(better['setting'])}, not measured "

@@ -16,7 +16,7 @@ from rheostat.core.space import Space
 from rheostat.core.units import parse_duration
 from rheostat.errors import Infeasible
 from rheostat.explanation.choices.choice import explain_choice, nearest_section
-from rheostat.explanation.choices.front import explain_front, front_table
+from rheostat.explanation.choices.front import explain_front, front_table, ran_once
 from rheostat.explanation.narrate import Narrative
 from rheostat.measurement.commands.command import Command
 from rheostat.measurement.meters import meters
@@ -90,6 +90,11 @@ class MeasuredAnswer(Answer):
     def grids(self) -> tuple[Grid, ...]:
         """A row per setting in base units."""
         return (front_table(self.front, self._row, None),)
+
+    def beside(self) -> tuple[str, ...]:
+        """The choice, its price and how sure it is."""
+        taken = () if self._taken is None else self._explained.sections[0].sentences
+        return (*taken, *ran_once(self.front))
 
     @property
     def _taken(self) -> Assignment | None:
