@@ -127,7 +127,7 @@ def test_too_few_known_applications_are_said(runs, tmp_path, capsys) -> None:
     said = "to show a probability of 0.9 takes 9 known applications; 3 show 0.75 at most"
     assert said in err
     likely = [s["probability"] for s in facts["settings"] if not s["tried"]]
-    assert max(likely) == 0.75
+    assert max(likely) <= 0.75
 
 
 def test_a_setting_that_seems_sure_enough_and_is_not_kept_is_explained() -> None:

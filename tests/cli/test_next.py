@@ -183,3 +183,44 @@ def test_nothing_is_left_where_the_rest_failed(tmp_path, capsys):
     assert "every setting of --knob was run, 1 measured" in " ".join(
         capsys.readouterr().err.split()
     )
+
+
+def test_objectives_are_known_by_the_names_of_the_file(tmp_path, capsys):
+    """`peak_gb` is read as `peak_b`, and was then a column that is missing."""
+    path = tmp_path / "runs.csv"
+    path.write_text("nodes,runtime_s,peak_gb\n1,90,20\n2,50,12\n4,30,8\n8,20,8\n")
+    run(["next", str(path), "--knob", "nodes=1,2,4,8,16", "--objectives", "runtime_s,peak_gb"])
+    assert "16" in capsys.readouterr().out
+    asked = ["front", str(path), "--knob", "nodes", "--objectives", "runtime_s,peak_gb", "--json"]
+    assert run([*asked, "--rule", "weighted=peak_gb:1"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["objectives"] == ["runtime_s", "peak_b"]
+    assert facts["choice"]["setting"] == {"nodes": 8}  # as little memory as 4, and faster
+
+
+def test_a_rate_is_no_objective(tmp_path, capsys):
+    """More images per second are better: the slowest setting was taken."""
+    path = tmp_path / "runs.csv"
+    path.write_text("batch_size,images_per_s\n8,106\n16,177\n")
+    for question in ("front", "next"):
+        asked = [question, str(path), "--knob", "batch_size=8,16,32"]
+        assert run([*asked, "--objectives", "images_per_s"]) == 1
+        assert "runtime_s=1/images_per_s" in capsys.readouterr().err
+
+
+def test_runs_without_a_value_of_a_knob_are_said(tmp_path, capsys):
+    path = tmp_path / "runs.csv"
+    path.write_text("solver,tile,runtime_s\nplain,,50\nblocked,16,44\nblocked,32,37\n")
+    asked = ["next", str(path), "--knob", "solver", "--knob", "tile=16,32,64"]
+    run([*asked, "--objectives", "runtime_s"])
+    said = " ".join(capsys.readouterr().err.split())
+    assert "left out for want of a value of tile, 1 of 3 runs, of solver plain" in said
+
+
+def test_two_single_runs_alike_are_said(tmp_path, capsys):
+    path = tmp_path / "runs.csv"
+    path.write_text("threads,runtime_s\n1,30\n8,6.0\n16,6.01\n")
+    asked = ["next", str(path), "--knob", "threads=1,2,4,8,16", "--objectives", "runtime_s"]
+    assert run(asked) == 0
+    said = " ".join(capsys.readouterr().err.split())
+    assert "Not told apart by so few runs: 8 threads and 16 threads" in said

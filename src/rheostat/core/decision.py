@@ -15,7 +15,7 @@ class Because:
     setting the rule would have taken next, ``compared`` the chosen over the runner-up, as ratios;
     ``evidence`` is what the forecast rests on, a word of `core.outcome.GRADES`; ``try_next`` is a
     setting expected to be better than what was measured, but not surely so.  ``judged`` are the
-    quantities that the rule compares, ``rivals`` rows of the front that it would take next.
+    quantities that the rule compares, ``next_rows`` rows of the front that it would take next.
     """
 
     rule: str
@@ -27,7 +27,7 @@ class Because:
     evidence: str | None = None
     try_next: Mapping[str, Any] | None = None
     judged: tuple[str, ...] = ()
-    rivals: tuple[int, ...] = ()
+    next_rows: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from rheostat.core.outcome import GRADES, Array, Outcome
 from rheostat.core.units import unit_of
 from rheostat.errors import DataError, Infeasible
 
-RIVALS = 4
+NEXT_ROWS = 4
 """Rows next in a rule's order that a choice names."""
 SURE = 0.9
 """Share of draws in which a forecast must be better to be taken before what was measured."""
@@ -291,7 +291,8 @@ class Front:
         allowed = usable & (worst <= 0) & np.isfinite(score)
         if not allowed.any():
             raise infeasible(self, limits, np.where(usable, np.maximum(worst, 0.0), np.inf))
-        return np.flatnonzero(allowed)[np.argsort(score[allowed], kind="stable")]
+        # of equal scores first those that no other row beats in all objectives
+        return np.flatnonzero(allowed)[np.lexsort((~self.mask[allowed], score[allowed]))]
 
     def _assigned(
         self, rule: Rule, limits: Sequence[Constraint], order: NDArray[np.int64]
@@ -381,7 +382,7 @@ def because_of(
         support=None if front.outcome.support is None else float(front.outcome.support[best]),
         evidence=None if front.outcome.grade is None else GRADES[front.outcome.grade[best]],
         judged=_judged(rule, [o.name for o in front.objectives]),
-        rivals=tuple(map(int, order[1 : 1 + RIVALS])),
+        next_rows=tuple(map(int, order[1 : 1 + NEXT_ROWS])),
     )
 
 

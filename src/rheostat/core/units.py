@@ -156,9 +156,11 @@ def format_moment(seconds: float, pattern: str = "%Y-%m-%d") -> str:
 def unit_of(name: str) -> str:
     """The base unit that a quantity's name carries.
 
-    >>> unit_of("energy_j"), unit_of("memory_peak_b"), unit_of("nodes")
-    ('J', 'B', '')
+    >>> unit_of("energy_j"), unit_of("memory_peak_b"), unit_of("nodes"), unit_of("images_per_s")
+    ('J', 'B', '', '')
     """
+    if re.search(r"_per_[a-z]+$", name):
+        return ""
     return _UNITS.get(name) or next((u for e, u in _ENDS.items() if name.endswith(e)), "")
 
 

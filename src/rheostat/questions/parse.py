@@ -5,6 +5,7 @@ Every function takes the value itself as well, so that a question takes either.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -216,9 +217,27 @@ def parse_objectives(text: Names) -> tuple[str, ...]:
     ...
     rheostat.errors.DataError: --objectives: expected like runtime_s,energy_j, got ' , '
     """
-    if wanted := parse_names(text):
-        return wanted
-    raise DataError("--objectives", [f"expected like runtime_s,energy_j, got {text!r}"])
+    wanted = parse_names(text)
+    if not wanted:
+        raise DataError("--objectives", [f"expected like runtime_s,energy_j, got {text!r}"])
+    rates = [q for q in wanted if MORE_IS_BETTER.search(q.lower())]
+    if rates:
+        raise DataError(
+            "--objectives",
+            [
+                f"{rates[0]} is a rate: more of it is better, and objectives are minimised",
+                f"ask for its inverse: --objectives runtime_s --column 'runtime_s=1/{rates[0]}', "
+                "or print the time of one as runtime_s",
+            ],
+        )
+    return wanted
+
+
+MORE_IS_BETTER = re.compile(
+    r"(_per_|/)(s|sec|second|min|minute|h|hour|j|joule|wh?|kwh|watt)s?$|throughput|bandwidth"
+    r"|speed_?up|flops?(_s)?$|^fps$"
+)
+"""Names of rates, which grow with speed."""
 
 
 def parse_pairs(given: Iterable[str] | Mapping[str, str] | None, flag: str) -> dict[str, str]:

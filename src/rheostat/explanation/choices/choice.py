@@ -20,7 +20,7 @@ from rheostat.core.jobs import JobTable
 from rheostat.core.report import Grid, Section
 from rheostat.core.units import plain_name, unit_of
 from rheostat.explanation.choices.front import Explained, asked, row_of
-from rheostat.explanation.choices.told_apart import untold
+from rheostat.explanation.choices.indistinct import indistinct
 from rheostat.explanation.number_words import cost_name, listed, setting_words, share, spanned
 
 SAME = 0.005
@@ -89,7 +89,9 @@ def price_words(front: Front, row: int) -> tuple[str, ...]:
         if ratio < SAME:
             least.append(what)
         elif math.isfinite(ratio):
-            more.append(f"{bought(ratio, what)} than {setting_words(front.setting(best))}")
+            price = bought(ratio, what)
+            than = "of" if " times the " in price else "than"
+            more.append(f"{price} {than} {setting_words(front.setting(best))}")
     said = [*more, *([f"no setting takes less {' or '.join(least)}"] if least else [])]
     return (f"Its price: {'; '.join(said)}.",) if said else ()
 
@@ -164,7 +166,7 @@ def _sure(choice: Assignment, front: Front | None) -> list[str]:
         here = because.evidence == "measured"
         counted = f"run{plural} at this setting" if here else f"similar past run{plural}"
         said.append(f"Evidence: {kind}{runs} {counted}.")
-    if (alike := untold(front, choice)) is not None:
+    if (alike := indistinct(front, choice)) is not None:
         said.append(alike.words(choice.setting))
     often = None if front is None else _sureness(front, choice.index)
     return [*said, *([often] if often else [])]

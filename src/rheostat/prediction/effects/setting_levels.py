@@ -64,7 +64,7 @@ class SettingLevels:
         gap = self.own * (self.y - np.einsum("bsq,sq->bs", weights[:, self.app], self.x))
         beside = np.where(at >= 0, gap[:, at], 0.0)
         shared = np.hypot(shared, np.where(at >= 0, self.error[at], 0.0))
-        return beside, shared, np.where(self._told(at), self.spread[at], own)
+        return beside, shared, np.where(self._spread_known(at), self.spread[at], own)
 
     def counts(self, rows: Rows, near: Array) -> Array:
         """Runs at each row's setting, (n,), of its application; where it has none ``near`` (n,)."""
@@ -80,9 +80,9 @@ class SettingLevels:
         """
         at = self.of(rows)
         off = apart(self.spread[at], unlike, own, other) - self.spread[at] * own
-        return np.asarray(np.where(self._told(at), off, otherwise))
+        return np.asarray(np.where(self._spread_known(at), off, otherwise))
 
-    def _told(self, at: Ints) -> Mask:
+    def _spread_known(self, at: Ints) -> Mask:
         """Rows (n,) at settings whose runs tell the spread."""
         return np.asarray((at >= 0) & (self.runs[at] >= FEWEST))
 

@@ -34,6 +34,7 @@ from rheostat.questions.logs.log_answer import LogAnswer
 from rheostat.questions.parse import Knobs, Names, knob_names, parse_objectives, parse_rules
 from rheostat.questions.settings.asked_job import alike_by, asked_row, ended_so, tell_learnt
 from rheostat.questions.settings.knob_columns import space_of
+from rheostat.questions.settings.lacking import our_names, our_rule
 from rheostat.questions.settings.unlike_runs import of_one_kind, tell_unlike
 from rheostat.recipes.nodecount import earlier, own_runs
 from rheostat.tradeoff import all_settings
@@ -212,6 +213,7 @@ def front(
     """
     wanted, named = parse_objectives(objectives), knob_names(knobs)
     jobs = inputs.opened(jobs, format, columns, named, renamed, known, measured=model is None)
+    wanted = our_names(jobs, wanted)
     jobs = ended_so(jobs, where)
     space = space_of(jobs, knobs, [inputs.condition(jobs, text)[0] for text in where])
     jobs = inputs.with_trial(jobs, trial, space.names)
@@ -242,7 +244,8 @@ def front(
     answer = SettingsAnswer(front=options, request=request, log=log)
     given = request if _known(request, space) else None
     own = _own(options, request if runs is None else {}, learner, space.names)
-    return chosen(answer, parse_rules(rule, limits, given), own)
+    rule, held = parse_rules(rule, limits, given)
+    return chosen(answer, (our_rule(jobs, rule), held), own)
 
 
 def _answerable(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from shlex import quote
+from typing import Any
 
 import polars as pl
 
@@ -14,6 +16,7 @@ from rheostat.measurement.runs.cell_units import PLAIN_NUMBERS
 from rheostat.measurement.runs.derived import only_grows
 from rheostat.measurement.runs.header_units import split_unit
 from rheostat.measurement.runs.mapping import YIELD
+from rheostat.tradeoff.rules import Weighted
 
 POWERED = re.compile(r"energy|power|joule|watt|_j$|_w$|/ ?k?(j|wh|w)[)\]]?$")
 RATE = re.compile(
@@ -90,3 +93,25 @@ def perhaps(jobs: JobTable, measured: Sequence[str]) -> list[str]:
 def their_name(jobs: JobTable, name: str) -> str:
     """A column's name in the file."""
     return jobs.schema[name].meaning.removeprefix("from ") or name
+
+
+def our_names(jobs: JobTable, names: Iterable[str]) -> tuple[str, ...]:
+    """Quantities by our names, which may be asked by those of the file.
+
+    >>> from rheostat.core.jobs import Column, Moment
+    >>> from rheostat.core.vocabulary import table
+    >>> peak = Column("peak_b", "B", Moment.END, "from peak_gb")
+    >>> runs = table({"peak_b": [9.0]}, [peak])
+    >>> our_names(runs, ["runtime_s", "peak_gb"])
+    ('runtime_s', 'peak_b')
+    """
+    ours = {their_name(jobs, c): c for c in jobs.columns}
+    return tuple(n if n in jobs.columns else ours.get(n, n) for n in names)
+
+
+def our_rule(jobs: JobTable, rule: Any) -> Any:
+    """A rule that weighs quantities by our names."""
+    if not isinstance(rule, Weighted):
+        return rule
+    names = our_names(jobs, rule.weights)
+    return replace(rule, weights=dict(zip(names, rule.weights.values(), strict=True)))

@@ -16,13 +16,21 @@ from rheostat.core.report import Grid, Report, Section
 from rheostat.core.units import plain_name, unit_of
 from rheostat.errors import DataError, Infeasible
 from rheostat.explanation.choices.choice import choice_facts, cost_words
-from rheostat.explanation.choices.told_apart import untold
+from rheostat.explanation.choices.indistinct import indistinct
 from rheostat.explanation.number_words import setting_words
 from rheostat.questions import inputs, listener
 from rheostat.questions.answer import Answer
 from rheostat.questions.listener import question
-from rheostat.questions.parse import Knobs, Names, knob_names, parse_rules, parse_space
+from rheostat.questions.parse import (
+    Knobs,
+    Names,
+    knob_names,
+    parse_objectives,
+    parse_rules,
+    parse_space,
+)
 from rheostat.questions.settings.knob_columns import turnable, valued
+from rheostat.questions.settings.lacking import our_names, our_rule
 from rheostat.questions.settings.unlike_runs import of_one_kind, tell_unlike
 from rheostat.tradeoff.all_settings import RUNTIME_ENERGY
 from rheostat.tradeoff.limits import Limit
@@ -163,10 +171,12 @@ def next_settings(
     """
     names, rules = knob_names(knobs), parse_rules(rule, limits)
     jobs = inputs.opened(runs, format, columns, names, renamed)
+    rules = (our_rule(jobs, rules[0]), rules[1])
     turnable(jobs, names)
     space = parse_space(valued(jobs, knobs))
     jobs, own = of_one_kind(jobs, inputs.only(jobs, where), space)
-    wanted = inputs.judged(own, objectives, model=False)
+    asked_for = our_names(jobs, parse_objectives(objectives))
+    wanted = inputs.judged(own, asked_for, model=False)
     inputs.countable(wanted, own.columns)
     held = distinct(own, space)
     past = others(jobs, own, space) if prior is None else inputs.beside(prior, renamed, space.names)
@@ -289,7 +299,7 @@ def best_so_far(asker: Any, rule: Any, limits: Any) -> dict[str, Any]:
             continue
         facts[name] = None if choice is None else choice_facts(choice)
         if choice is not None and name == "best_measured":
-            alike = untold(asker.front, choice)
+            alike = indistinct(asker.front, choice)
             facts["not_told_apart"] = alike and alike.words(choice.setting)
     return facts
 

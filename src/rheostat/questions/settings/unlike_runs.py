@@ -76,6 +76,7 @@ def tell_unlike(runs: JobTable, space: Space) -> None:
         )
         said = f"no {column} ran all settings of {space.names[0]}, and unlike ones do not compare"
         raise QuestionError(f"{said}; name one: {each}")
+    _tell_blank(runs, space.names)
     mixed = nodecount.differing(runs, space.names)
     kinds = [k for c in mixed if (k := machine_kinds(runs, c, space.names)) is not None]
     for kind in kinds:
@@ -116,6 +117,20 @@ def tell_unlike(runs: JobTable, space: Space) -> None:
         said = f"repeats took {factor:.2f} times as long at the end of these runs as at their start"
         listener.note(
             f"{said}: settings that ran early and late are not alike; run them in random order"
+        )
+
+
+def _tell_blank(runs: JobTable, knobs: Sequence[str]) -> None:
+    """Say which runs have no value of a knob: they stand at no setting."""
+    for knob in (k for k in knobs if k in runs.columns and runs.frame[k].null_count() > 0):
+        blank = runs.frame.filter(pl.col(knob).is_null())
+        if len(blank) == len(runs):
+            continue
+        others = [k for k in knobs if k != knob and runs.frame[k].dtype == pl.String]
+        of = [f"{k} {few(blank[k].drop_nulls().unique().sort().to_list())}" for k in others]
+        said = f"{len(blank)} of {len(runs)} runs{', of ' + ', '.join(of) if of else ''}"
+        listener.note(
+            f"left out for want of a value of {knob}, {said}: where it does not apply, write none"
         )
 
 

@@ -10,7 +10,7 @@ from rheostat.core.front import Front
 from rheostat.core.outcome import Outcome
 from rheostat.explanation.choices.choice import explain_choice
 from rheostat.explanation.choices.front import front_facts, front_table
-from rheostat.explanation.choices.told_apart import untold
+from rheostat.explanation.choices.indistinct import indistinct
 from rheostat.tradeoff.limits import Deadline
 from rheostat.tradeoff.rules import Knee, Weighted
 
@@ -32,7 +32,7 @@ def front(*runs, energy=None):
 
 
 def found(ran, rule=FASTEST, limits=()):
-    return untold(ran, ran.choose(rule, limits))
+    return indistinct(ran, ran.choose(rule, limits))
 
 
 def test_single_runs_one_per_cent_apart_are_not_told_apart():

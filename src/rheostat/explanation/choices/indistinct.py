@@ -31,7 +31,7 @@ ENOUGH, NAMED = 20, 3
 
 
 @dataclass(frozen=True)
-class Untold:
+class Indistinct:
     """Settings that are not told apart from the choice, the first one's largest difference.
 
     ``noise`` is that of one run and ``known`` whether repeats tell it; ``runs`` of each setting
@@ -49,15 +49,16 @@ class Untold:
         """One sentence."""
         named = [setting_words(s) for s in (chosen, *self.settings)]
         what = plain_name(self.quantity)
-        by = f"their {what} is {100 * self.apart:.2g} % apart"
+        by = f"their {what} is {100 * self.apart:.2g} % apart" if self.apart else f"equal {what}"
         noise = f"{100 * self.noise:.2g} %"
         seen = f"runs of one setting differ by {noise}"
         seen = seen if self.known else f"nothing ran twice, and runs usually differ by {noise}"
-        tell = f"{self.runs} runs of each would tell" if self.runs else "take either"
+        whichever = "take either" if len(self.settings) == 1 else "take any of them"
+        tell = f"{self.runs} runs of each would tell" if self.runs else whichever
         return f"Not told apart by so few runs: {listed(named)}; {by}, {seen}. {tell.capitalize()}."
 
 
-def untold(front: Front | None, choice: Assignment) -> Untold | None:
+def indistinct(front: Front | None, choice: Assignment) -> Indistinct | None:
     """Which of the next best measured settings are not told apart from the choice, if any.
 
     Only measured settings with too few runs for an interval; what the rule judges by has to be
@@ -66,21 +67,21 @@ def untold(front: Front | None, choice: Assignment) -> Untold | None:
     row, judged = choice.index, choice.because.judged
     if front is None or front.repeats is None or not judged or not front.ranged()[row]:
         return None
-    found: list[tuple[int, str, float, float, bool]] = []
+    alike: list[tuple[int, str, float, float, bool]] = []
     noises = {q: _noise(front, q) for q in judged}
-    for other in choice.because.rivals:
+    for other in (r for r in choice.because.next_rows if front.ranged()[r]):
         each = [(q, *_apart(front, q, row, other, noises[q])) for q in judged]
-        if front.ranged()[other] and all(gap <= held for _, gap, held in each):
+        if all(gap <= held for _, gap, held in each):
             quantity, gap, _ = max(each, key=lambda e: e[1])
-            found.append((other, quantity, gap, *noises[quantity][:2]))
-    if not found or all(gap == 0 and known and not noise for _, _, gap, noise, known in found):
+            alike.append((other, quantity, gap, *noises[quantity][:2]))
+    if not alike or all(gap == 0 and known and not noise for _, _, gap, noise, known in alike):
         return None
-    settings = tuple(front.setting(other) for other, *_ in found[:NAMED])
-    _, quantity, gap, noise, known = found[0]
+    settings = tuple(front.setting(other) for other, *_ in alike[:NAMED])
+    _, quantity, gap, noise, known = alike[0]
     z = NormalDist().inv_cdf((1 + LEVEL) / 2)
     runs = math.ceil(2 * (z * noise / gap) ** 2) if gap > 0 else math.inf
     runs = max(runs, int(front.repeats[row]) + 1)
-    return Untold(settings, quantity, gap, noise, known, int(runs) if runs <= ENOUGH else 0)
+    return Indistinct(settings, quantity, gap, noise, known, int(runs) if runs <= ENOUGH else 0)
 
 
 def _apart(
