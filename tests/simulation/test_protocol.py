@@ -126,7 +126,7 @@ def test_each_gate_alone_blocks_the_claim(gate, mine):
     assert policy["failed"] == [gate]
     assert policy["claim"] is None
     (line,) = claims(told)
-    assert line.startswith("mine: no claim. Failed gates: ")
+    assert " times the slowdown of the best simple order, no claim. Failed gates: " in line
     said = render(protocol_report(told), 100) + render(protocol_report(told, full=True), 100)
     assert "below the best simple order" not in said.replace("over that of the best", "")
     assert protocol_grid(told).rows[0][-1] == gate

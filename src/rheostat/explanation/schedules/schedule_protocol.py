@@ -162,5 +162,6 @@ def claims(facts: Facts) -> tuple[str, ...]:
             said.append(p["claim"])
             continue
         failed = [f"{g['gate']} ({g['found']})" for g in p["gates"] if not g["passed"]]
-        said.append(f"{name}: no claim. Failed gates: {'; '.join(failed)}.")
+        ratio = f"{p['whole']['ratio']:.3g} times the slowdown of the best simple order"
+        said.append(f"{name}: {ratio}, no claim. Failed gates: {'; '.join(failed)}.")
     return (*said, *replayed_words(facts))

@@ -146,23 +146,29 @@ def seconds_of_cell(text: str) -> float | None:
 
 
 def _own_unit(cells: pl.Series) -> tuple[pl.Series, str] | None:
-    """The numbers and the one unit of all cells; None where they have several, or none.
+    """The numbers in the unit that most cells have; None where some have none, or of another kind.
 
     >>> _own_unit(pl.Series(["900 MHz", "1110 MHz"]))[0].to_list()
     [900, 1110]
+    >>> numbers, unit = _own_unit(pl.Series(["1.2 GHz", "1800000 kHz", "2.4 GHz"]))
+    >>> numbers.to_list(), unit
+    ([1.2, 1.8, 2.4], 'GHz')
     >>> _own_unit(pl.Series(["1 s", "2"]))
     """
     parts = cells.str.extract_groups(
         r"^\s*([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*([A-Za-z]+)\s*$"
     ).struct.unnest()
-    units = parts["2"].filter(cells.is_not_null()).unique().to_list()
+    units = parts["2"].filter(cells.is_not_null()).value_counts(sort=True)["2"].to_list()
     numbers = parts["1"].cast(pl.Float64, strict=False)
-    if (
-        len(units) != 1
-        or units[0] is None
-        or not any(_number(f"1 {units[0]}", unit) is not None for unit in UNITS)
-    ):
+    if not units or None in units:
         return None
+    base = next((u for u in UNITS if _number(f"1 {units[0]}", u) is not None), "")
+    factors = {u: _number(f"1 {u}", base) if base else None for u in units}
+    if None in factors.values():
+        return None
+    shares = {u: float(f or 0.0) / float(factors[units[0]] or 1.0) for u, f in factors.items()}
+    if len(units) > 1:
+        numbers = (numbers * parts["2"].replace_strict(shares, default=None)).round(9)
     whole = bool((numbers.drop_nulls() % 1 == 0).all())
     return (numbers.cast(pl.Int64) if whole else numbers).alias(cells.name), units[0]
 

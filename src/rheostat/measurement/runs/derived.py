@@ -13,6 +13,7 @@ from rheostat.core.jobs import Note
 from rheostat.errors import DataError
 from rheostat.measurement.checks import ROW, note_rows
 from rheostat.measurement.runs.guess import TIMES_PARTS, guess_name
+from rheostat.measurement.runs.relative_times import relative_times
 
 PER_NODE = re.compile(r"ppn|(cores?|cpus?|proc(essor)?s|ranks|tasks)_?per_?(node|host)")
 """How many processors of each node a job asked for."""
@@ -56,7 +57,7 @@ def runtime_between(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
 
 
 def runtime_of_parts(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
-    """``runtime_s`` where a table has hours of nodes, GPUs or cores and how many, and no times.
+    """``runtime_s`` where a table has hours of nodes, GPUs or cores and how many, or slowdowns.
 
     >>> runs = pl.DataFrame({"gpus": [1, 4], "GPU-hours": [0.5, 1.0]})
     >>> with_runtime, notes = runtime_of_parts(runs)
@@ -76,7 +77,7 @@ def runtime_of_parts(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
             return frame.with_columns(runtime_s=runtime), [
                 Note(f"runtime_s is {column} over {count}")
             ]
-    return frame, []
+    return relative_times(frame)
 
 
 def energy_between(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:

@@ -139,7 +139,9 @@ def read_runs(
     plain = {c: n for c, n in without_groups(frame.columns).items() if c not in asked}
     frame = frame.rename(plain)
     parts = {c: n for c, n in of_one_part(frame.columns).items() if c not in asked}
-    frame, held = runtime_of_parts(frame.rename(parts))
+    frame = frame.rename(parts)
+    mapped = "runtime_s" in chosen.columns
+    frame, held = (frame, list[Note]()) if mapped else runtime_of_parts(frame)
     frame, by_tool = with_units(frame, asked)
     notes += by_tool
     chosen, said = _with_preset(chosen, frame.columns)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 from typing import Any, ClassVar
 
 import numpy as np
 
 from rheostat.core.jobs import JobTable, Moment
-from rheostat.core.outcome import Outcome
+from rheostat.core.outcome import Outcome, Predictor
 from rheostat.core.report import Grid, Report, Section
 from rheostat.core.units import plain_name, unit_of
 from rheostat.core.vocabulary import VOCABULARY
+from rheostat.errors import DataError
 from rheostat.explanation.number_words import quantity
+from rheostat.measurement.runs.mapping import headings_meant
 from rheostat.prediction.saved_models.persist import PREDICTORS, load
 from rheostat.questions import inputs, listener
 from rheostat.questions.answer import Answer
@@ -132,10 +136,27 @@ def predict(
         listener.note(
             UNUSED.format(", ".join(unused), " ".join(f"--known {c}=submit" for c in unused))
         )
-    outcome = learner.predict(asked)
+    try:
+        outcome = learner.predict(asked)
+    except DataError as error:
+        if type(error) is not DataError or not (named := _to_name(opened, learner)):
+            raise
+        raise DataError(error.where, [*error.problems, *named]) from error
     listener.notes(outcome.notes)
     name = str(model) if saved else type(model).__name__
     return PredictAnswer(jobs=asked, outcome=outcome, model=name, learnt=tuple(learnt))
+
+
+def _to_name(jobs: JobTable, learner: Predictor) -> list[str]:
+    """What names columns that a model learnt from and the jobs lack, or call otherwise."""
+    lacking = [c for c in getattr(learner, "features_", ()) if c not in jobs.columns]
+    if not lacking:
+        return []
+    alike = [next(iter(headings_meant([re.sub(r"\s*[\[(].*", "", c)], jobs.columns)), "THEIRS")
+             for c in lacking]  # fmt: skip
+    named = " ".join(f"--column {quote(f'{c}={t}')}" for c, t in zip(lacking, alike, strict=True))
+    return [f"name what the model learnt from: {named} (in another unit with its scale behind it, "
+            "as THEIRS*1e-6)"]  # fmt: skip
 
 
 def _unused(jobs: JobTable, learnt: Sequence[str]) -> list[str]:
