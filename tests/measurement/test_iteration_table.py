@@ -17,3 +17,27 @@ def test_commas_that_are_decimal_are_read_and_said(tmp_path):
     assert [n.message for n in notes] == ["commas read as decimal ones: iteration_time_us"]
     with pytest.raises(DataError, match="commas read as decimal"):
         read_table(path)  # who takes no notes refuses what it would not say
+
+
+@pytest.mark.parametrize(("text", "time_s"), [
+    ("Step,Step Time (ms)\n0,2\n1,3\n", [0.0, 0.002, 0.005]),
+    ("iteration,Duration [s]\n0,0.2\n1,0.3\n", [0.0, 0.2, 0.5]),
+    ("Iteration Time (us),rank\n5,0\n6,0\n", [0.0, 5e-6, 11e-6]),
+    ("timestamp,loss\n2026-11-28T08:00:00.25,1\n2026-11-28T08:00:01.75,1\n", [0.0, 1.5]),
+    ("time\n2026-11-28 08:00:00\n2026-11-28 08:00:02\n", [0.0, 2.0]),
+])  # fmt: skip
+def test_headings_say_their_units_and_instants_count_from_the_first(tmp_path, text, time_s):
+    path = tmp_path / "iterations.csv"
+    path.write_text(text)
+    frame, notes = read_iteration_table(path)
+    assert frame["time_s"].to_list() == pytest.approx(time_s)
+    assert [n.message.split(",")[0].split(": ")[1] for n in notes] == ["instants"] * (
+        "2026" in text)  # fmt: skip
+
+
+def test_a_heading_without_a_unit_is_told_how_to_say_one(tmp_path):
+    path = tmp_path / "iterations.csv"
+    path.write_text("step_time\n2\n3\n")
+    with pytest.raises(DataError, match="step_time says no unit") as refused:
+        read_iteration_table(path)
+    assert "sed '1s/step_time/step_time_ms/'" in str(refused.value)

@@ -118,6 +118,18 @@ def rounded(bs=2048):
     torch.set_float32_matmul_precision("high")
     return wide(bs)
 
+class Both(Net):
+    def forward(self, x, y): return super().forward(x + y)
+
+def both(bs=6): return Both(), torch.randn(bs, 8), torch.randn(bs, 8)
+def in_one(bs=6): return Both(), (torch.randn(bs, 8), torch.randn(bs, 8))
+
+def covariance(bs=6):
+    model = Net()
+    optimizer = torch.optim.Adam(model.parameters())
+    torch.cov(model(torch.randn(bs, 8)).T).pow(2).sum().backward()
+    optimizer.step()
+
 def wrong(bs=6): return Net(), torch.randn(bs, 9)
 def ends(bs=6): raise SystemExit("no GPU")
 """
@@ -142,6 +154,19 @@ def test_a_script_with_options_of_its_own_takes_its_defaults_and_one_of_its_step
     (note,) = main.graph.notes
     assert "what comes behind the first step is left out" in note.message
     assert not once.graph.notes
+
+
+def test_one_tuple_of_all_inputs_is_taken_apart(strange):
+    one, both = strange("in_one"), strange("both")
+    assert codes(one) == codes(both)
+    assert one.batch == both.batch == 6
+
+
+def test_a_covariance_asks_for_no_numbers(strange):
+    """PyTorch compares its weights, of which there are none."""
+    of_one = strange("covariance").graph.nodes.filter(opcode="aten.mm")["flops"].sum()
+    plain = strange("once").graph.nodes.filter(opcode="aten.mm")["flops"].sum()
+    assert of_one - plain == 3 * 2 * 4 * 4 * 6  # rows against rows, and their gradient twice
 
 
 def test_weights_that_are_drawn_until_they_lie_within_bounds_need_no_numbers(strange):

@@ -31,10 +31,10 @@ _WORDS = {
     "randn_like randint randint_like randperm normal uniform random new_ones zero im2col col2im "
     "rot90 reflection_pad3d reflection_pad3d_backward _upsample_nearest_exact2d "
     "_upsample_nearest_exact2d_backward pixel_shuffle pixel_unshuffle channel_shuffle "
-    "native_channel_shuffle diag_embed _stack",
+    "native_channel_shuffle diag_embed _stack tril_indices triu_indices",
     "elementwise": "softshrink_backward hardshrink_backward rrelu_with_noise "
     "rrelu_with_noise_backward leaky_relu_backward elu_backward softplus_backward mish_backward "
-    "hardtanh_backward hardsigmoid_backward hardswish_backward log_sigmoid_backward "
+    "hardtanh_backward hardsigmoid_backward hardswish hardswish_backward log_sigmoid_backward "
     "glu glu_backward _prelu_kernel _prelu_kernel_backward mse_loss mse_loss_backward "
     "smooth_l1_loss smooth_l1_loss_backward huber_loss huber_loss_backward "
     "binary_cross_entropy binary_cross_entropy_backward binary_cross_entropy_with_logits "
@@ -200,12 +200,19 @@ def _sorted(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
     return OpCost("reduction", float(given[0].elements * log2_up(given[0].elements)))
 
 
+def _grid(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
+    """A place of two or three coordinates and a 1, times a matrix, for each point of the grid."""
+    grid = max([result, *given[:1]], key=lambda t: t.elements)
+    return OpCost("matmul", 2.0 * (grid.dims[-1] + 1) * grid.elements)
+
+
 RULES: dict[str, Callable[[HloType, Given, Sequence[Any]], OpCost]] = {
     "mm": _product, "bmm": _product, "matmul": _product, "addmm": _added_product,
     "baddbmm": _added_product, "_int_mm": _product, "kthvalue": _sorted, "mode": _sorted,
     "_unique2": _sorted,
     "_euclidean_dist": _distances,
-    "_amp_foreach_non_finite_check_and_unscale_": _unscaled, "dot": _dot, "mv": _dot,
+    "affine_grid_generator": _grid, "affine_grid_generator_backward": _grid,
+    "_amp_foreach_non_finite_check_and_unscale_": _unscaled, "dot": _dot, "vdot": _dot, "mv": _dot,
     "convolution": _convolution,
     "convolution_backward": _convolution_backward, "max_pool2d_with_indices": _pooling,
     "avg_pool2d": _pooling, "_adaptive_avg_pool2d": reduced, "mean": reduced, "sort": _sorted,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -295,8 +296,26 @@ def _softmax(result: HloType, given: Given, attributes: Mapping[str, Any]) -> Op
     return OpCost("normalization", 4.0 * result.elements, float(result.elements))
 
 
+def _recurrent(result: HloType, given: Given, attributes: Mapping[str, Any]) -> OpCost:
+    """``(input, weights, weights of the state, ...)``: each step of each sequence meets each."""
+    steps = given[0].elements / given[0].dims[-1]
+    return OpCost("matmul", 2.0 * steps * (given[1].elements + given[2].elements))
+
+
+def _einsum(result: HloType, given: Given, attributes: Mapping[str, Any]) -> OpCost:
+    """A product for all sizes that are named, and a sum where one is gone; none of ``...``."""
+    left, _, out = attributes["equation"].decode().replace(" ", "").partition("->")
+    words = left.split(",")
+    if any(len(w) != len(g.dims) or "." in w for w, g in zip(words, given, strict=True)):
+        return OpCost("matmul", math.nan)
+    sizes = dict(zip("".join(words), chain.from_iterable(g.dims for g in given), strict=True))
+    each = 1.0 + bool(set(sizes) - set(out))
+    return OpCost("matmul", each * max(len(words) - 1, 1) * math.prod(sizes.values()))
+
+
 RULES: dict[str, Callable[[HloType, Given, Mapping[str, Any]], OpCost]] = {
     "MatMul": _product, "MatMulInteger": _product, "Gemm": _gemm, "Conv": _convolution,
     "ConvInteger": _convolution, "ConvTranspose": _transposed, "MaxPool": _pooling,
+    **dict.fromkeys(("LSTM", "GRU", "RNN"), _recurrent), "Einsum": _einsum,
     "AveragePool": _pooling, "LpPool": _pooling, "Softmax": _softmax, "LogSoftmax": _softmax,
 }  # fmt: skip

@@ -7,7 +7,7 @@ import inspect
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -294,9 +294,15 @@ def _of_torch(
 
 
 def by_name(torch: Any, made: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A module and its inputs; of a mapping behind them its forward takes each value by name."""
+    """A module and its inputs; of a mapping behind them its forward takes each value by name.
+
+    One tuple of all that a forward of several arguments takes is taken apart.
+    """
     module, *inputs, last = made
-    behind = list(inspect.signature(module.forward).parameters)[len(inputs) :]
+    takes = inspect.signature(module.forward)
+    if not inputs and isinstance(last, (tuple, list)):
+        return (module, *last) if _binds(takes, last) and not _binds(takes, [last]) else made
+    behind = list(takes.parameters)[len(inputs) :]
     if not isinstance(last, Mapping) or not set(last) <= set(behind):
         return made
 
@@ -310,6 +316,15 @@ def by_name(torch: Any, made: tuple[Any, ...]) -> tuple[Any, ...]:
             return self.module(*given, **dict(zip(last, named, strict=True)))
 
     return (ByName(), *inputs, *last.values())
+
+
+def _binds(takes: inspect.Signature, given: Sequence[Any]) -> bool:
+    """Whether a call with these arguments is one of that signature."""
+    try:
+        takes.bind(*given)
+    except TypeError:
+        return False
+    return True
 
 
 def _arrays(torch: Any, inputs: Any) -> list[Any]:

@@ -131,6 +131,7 @@ def _rules(torch: Any, shares: _Shares) -> dict[Any, Any]:
         aten._unique2.default: lambda x, *_, **__: (
             x.new_empty((x.numel(),)), _whole(x, x.shape), _whole(x, (x.numel(),))),
         aten.linalg_lstsq.default: _solved,
+        aten.equal.default: lambda *_: False,  # as `torch.cov` asks of weights
         **dict.fromkeys((aten._ctc_loss.default, aten._ctc_loss.Tensor), _aligned),
         **dict.fromkeys((aten._ctc_loss_backward.default, aten._ctc_loss_backward.Tensor),
                         lambda _, log_probs, *__, **___: log_probs.new_empty(log_probs.shape)),

@@ -2,12 +2,14 @@
 
 One column says either when an iteration ended (``time_s``) or how long it took (``runtime_s``,
 ``iteration_time_s``, ``step_time_s``, ``duration_s``); ``_ms``, ``_us`` and ``_ns`` are other
-units.  There may also be ``iteration``, ``app`` or ``job``, ``rank``, and ``terminal`` (or
-``node``, as CODES names it).
+units, and ``Step Time (ms)`` is ``step_time_ms``.  Instants (``2026-11-28T08:00:00.25``) in
+``time`` or ``timestamp`` say when iterations ended, counted from the first.  There may also be
+``iteration``, ``app`` or ``job``, ``rank``, and ``terminal`` (or ``node``, as CODES names it).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,6 +19,8 @@ from rheostat.core.jobs import Note
 from rheostat.core.storage.file_kinds import describe_file
 from rheostat.errors import DataError
 from rheostat.measurement.checks import note_rows
+from rheostat.measurement.dates import iso_seconds
+from rheostat.measurement.runs.header_units import split_unit
 from rheostat.measurement.tables import read_table
 
 TABLES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
@@ -26,6 +30,7 @@ NAMES = ("runtime", "iteration_time", "step_time", "duration")
 TOOK = {f"{n}_{u}": f for n in NAMES for u, f in UNITS.items()}
 COUNTS = {"iteration": ("iteration",), "job": ("job",), "rank": ("rank",),
           "terminal": ("terminal", "node")}  # fmt: skip
+INSTANTS = ("time", "timestamp", "time_s")
 NOWHERE = -1
 """Terminal of a rank of which none is named."""
 
@@ -66,13 +71,16 @@ def read_iteration_table(path: str | Path) -> tuple[pl.DataFrame, list[Note]]:
     """
     notes: list[Note] = []
     raw = read_table(path, notes)
-    raw = raw.rename({n: n.strip().lower() for n in raw.columns})
+    raw = _counted_from_the_first(_renamed(raw), notes)
     timed = [n for n in raw.columns if n in ENDED or n in TOOK]
     if len(timed) != 1:
         got = ", ".join(timed) or f"{', '.join(raw.columns[:8])} in {describe_file(path)}"
+        bare = [n for n in raw.columns if n in NAMES]
+        hint = [f"{bare[0]} says no unit: put it into the heading, as {bare[0]}_s or {bare[0]}_ms "
+                f"(sed '1s/{bare[0]}/{bare[0]}_ms/')"] if bare and not timed else []  # fmt: skip
         raise DataError(str(path), [
             "expected one column time_s (when an iteration ended) or runtime_s (how long it took), "
-            f"or with _ms, _us, _ns, got {got[:300]}"])  # fmt: skip
+            f"or with _ms, _us, _ns, got {got[:300]}", *hint])  # fmt: skip
     frame = _typed(path, raw, timed[0]).with_row_index("row")
     least = pl.col("time_s") > 0 if timed[0] in TOOK else pl.col("time_s") >= 0
     good = frame.filter(pl.col("time_s").is_finite() & least)
@@ -97,6 +105,32 @@ def read_iteration_table(path: str | Path) -> tuple[pl.DataFrame, list[Note]]:
             "was set back, give what is before or after it; how long each took belongs into "
             "runtime_s"])  # fmt: skip
     return (_ended(ordered) if timed[0] in TOOK else ordered), notes
+
+
+def _renamed(raw: pl.DataFrame) -> pl.DataFrame:
+    """Headings in our spelling: ``Step Time (ms)`` is ``step_time_ms``; two that are one, not."""
+    short = {factor: unit for unit, factor in UNITS.items()}
+
+    def ours(name: str) -> str:
+        stem, _, base, factor = split_unit(name, timed=True)
+        words = "_".join(re.findall(r"[a-z0-9]+", stem.lower()))
+        made = f"{words}_{short[factor]}" if base == "s" and factor in short else ""
+        return made if made in ENDED or made in TOOK else name.strip().lower()
+
+    names = [ours(n) for n in raw.columns]
+    return raw.rename({n: o if names.count(o) == 1 else n.strip().lower()
+                       for n, o in zip(raw.columns, names, strict=True)})  # fmt: skip
+
+
+def _counted_from_the_first(raw: pl.DataFrame, notes: list[Note]) -> pl.DataFrame:
+    """The one column of instants as ``time_s``; a table without is as it was."""
+    for name in (n for n in INSTANTS if n in raw.columns and raw[n].dtype == pl.String):
+        seconds = raw.select(iso_seconds(pl.col(name))).to_series()
+        if seconds.null_count() < len(seconds):
+            notes.append(Note(f"{name}: instants, counted from the first, {raw[name][0]}"))
+            others = raw.drop({name, "time_s"} & set(raw.columns))
+            return others.with_columns((seconds - seconds.min()).alias("time_s"))
+    return raw
 
 
 def _typed(path: str | Path, raw: pl.DataFrame, timed: str) -> pl.DataFrame:
