@@ -1,11 +1,13 @@
 """What `trial read` says where forecasts and a trial differ."""
 
+import numpy as np
 import pytest
 
 import rheostat as rh
 from rheostat.decision.trials.trial_size import TrialResult
 from rheostat.errors import DataError
 from rheostat.questions.trial import TrialReading
+from tests.prediction.test_machine_date import trial
 
 
 @pytest.mark.parametrize(
@@ -39,3 +41,18 @@ def test_a_log_without_a_trial_is_told_what_to_give(tmp_path):
     log.write_text("\n".join(["job_id,user,app,submit_s,nodes,runtime_s", *rows]) + "\n")
     with pytest.raises(DataError, match=r"--plan PLAN .* or name the column .*nodes_requested="):
         rh.trial.read(log)
+
+
+def test_a_log_drawn_whole_has_no_plan_to_give() -> None:
+    """It was told to give a plan, or the column of what was asked for, which there is none of."""
+    n = 2 ** (np.arange(400) * 7 % 5)
+    log = rh.table({"app": ["a", "b"] * 200, "submit_s": 9.0 * np.arange(400), "nodes": n,
+                    "runtime_s": 900.0 / n, "randomized": [1] * 400})  # fmt: skip
+    with pytest.raises(DataError, match=r"chance drew the nodes of every job.*decide LOG"):
+        rh.trial.read(log)
+
+
+def test_another_machine_in_the_middle_of_a_trial_is_said() -> None:
+    answer = rh.trial.read(trial())
+    assert any("run times at equal requests are 0.60 times" in n for n in answer.notes)
+    assert answer.result.by_trial[0] == pytest.approx(-0.97, abs=0.1)

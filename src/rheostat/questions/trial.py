@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import polars as pl
 
+from rheostat.core.jobs import Note
 from rheostat.core.report import Grid, Report, Section
 from rheostat.decision.trials.trial import Trial, plan_trial
 from rheostat.decision.trials.trial_size import (
@@ -19,13 +20,19 @@ from rheostat.decision.trials.trial_size import (
     trial_size,
 )
 from rheostat.errors import DataError
-from rheostat.questions import inputs
+from rheostat.prediction.effects import WithinApplication
+from rheostat.prediction.features.requested_settings import all_drawn
+from rheostat.questions import inputs, listener
 from rheostat.questions.advice.log_advice import advice_method
 from rheostat.questions.answer import Answer
 from rheostat.questions.listener import question
 from rheostat.questions.written import write_csv
 
 MOST_SHARE = 0.5
+ALL_DRAWN = (
+    "chance drew the {knob} of every job, and nothing says what a job had asked for, so there is "
+    "nothing to hold the trial against: rheostat decide LOG and backtest LOG learn from all jobs"
+)
 NO_TRIAL = (
     "expected jobs that ran at other {knob} than asked for, drawn by chance; the log does not name "
     "them: give the plan by which they ran, --plan PLAN (rheostat trial plan --out PLAN made it), "
@@ -231,9 +238,12 @@ def read(
     if f"{knob}_requested" in set(recorded.columns) - set(log.columns):  # users had reasons
         raise DataError("trial read", [log.notes[-1].message])
     if f"{knob}_requested" not in log.columns:
-        raise DataError("trial read", [NO_TRIAL.format(knob=knob)])
+        said = ALL_DRAWN if all_drawn(log.frame) else NO_TRIAL
+        raise DataError("trial read", [said.format(knob=knob)])
     method = advice_method("auto", log, None)
     model = inputs.fitted(log, None, method, seed, (knob,)) if method == "within" else None
+    if isinstance(model, WithinApplication):
+        listener.notes(Note(doubt) for doubt in model.identification_.doubts)
     result = trial_result(log, knob, model)
     if result is None:
         raise DataError("trial read", ["expected jobs of two applications that ran at another "
