@@ -18,10 +18,12 @@ from rheostat.prediction.effects import doubts
 from rheostat.prediction.effects.doubts import FEWEST_TURNED, Ints, Mask, Slope
 from rheostat.prediction.effects.effect_coding import Rows
 from rheostat.prediction.effects.eras import by_era, date_of_change, date_of_step
-from rheostat.prediction.effects.growth import FEWEST_AGAIN, Grown, Growth
+from rheostat.prediction.effects.growth import Grown, Growth
 from rheostat.prediction.effects.levels import centred
 from rheostat.prediction.effects.machine_date import MachineDate, Stepped, date_of_machine
 
+FEWEST_AGAIN = 8
+"""Runs beyond the first at equal settings with which a user's problems are judged by themselves."""
 FOLLOWED, PARTLY = 1.5, 0.6
 """c of `doubts`: a record that does not tell the problem leaves all of it to the users' choice
 (correlation .83); what a recorded size misses they follow in part (.5)."""

@@ -23,8 +23,8 @@ from rheostat.prediction.effects.doubts import FEWEST_PAIRS, MOST_NOISE, SURE, I
 from rheostat.prediction.effects.levels import centred
 from rheostat.prediction.effects.places import pairs
 
-FEWEST_AGAIN = 8
-"""Runs beyond the first at equal settings with which a problem's growth is told by itself."""
+FEWEST_AGAIN = 2
+"""Runs beyond the first at equal settings with which a problem tells a growth of its own."""
 BEYOND = 0.5
 
 
@@ -155,11 +155,13 @@ class Growth:
         if slopes is None:
             return ""
         low, high = np.exp(slopes.mean + 1.645 * slopes.apart * np.array([-1, 1]))
+        grow, less = "inputs grow or a machine slows", "inputs shrink or codes get faster"
+        why = grow if slopes.mean > 0 else less
         unlike = f" ({low:.2f} to {high:.2f} times for nine in ten of them)"
         return (
             f"runs of one {record} at equal settings take {np.exp(slopes.mean):.2f} times as long "
             f"at the end of the log as at its start{unlike * (slopes.apart > MOST_NOISE)}, as "
-            "where inputs grow: they are compared as of its end"
+            f"where {why}: they are compared as of its end"
         )
 
     def left_open(self, y: Array, setting: Array) -> float:
