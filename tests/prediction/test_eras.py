@@ -5,6 +5,7 @@ import pytest
 
 from rheostat.core.vocabulary import table
 from rheostat.prediction.effects import WithinApplication
+from rheostat.prediction.effects.growth import Growth
 
 FASTER = 1.7
 
@@ -93,3 +94,14 @@ def test_each_application_has_a_date_of_its_own() -> None:
 
 def size_of_first() -> float:
     return float(np.exp(0.7 * np.random.default_rng(2).standard_normal(40))[0])
+
+
+def test_scripts_that_are_run_again_at_once_tell_no_growth_of_the_whole_log() -> None:
+    """Of forty scripts, one after the other, each ran within a fortieth of the log."""
+    rng, problem = np.random.default_rng(0), np.arange(1200) // 30
+    y = problem + 1e-3 * np.arange(1200) + 0.01 * rng.standard_normal(1200)
+    assert Growth.of(np.arange(1200.0), problem, np.zeros(1200)).slopes(y) is None
+    through = np.arange(1200) % 40
+    found = Growth.of(np.arange(1200.0), through, np.zeros(1200)).slopes(y - problem + through)
+    assert found.there
+    assert found.mean == pytest.approx(1.2, abs=0.01)

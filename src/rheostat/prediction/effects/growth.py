@@ -25,6 +25,9 @@ from rheostat.prediction.effects.places import pairs
 
 FEWEST_AGAIN = 2
 """Runs beyond the first at equal settings with which a problem tells a growth of its own."""
+LEAST_SPAN = 0.03
+"""Of the log, by which repeats are apart (root mean square) where they tell growth over all of it;
+what is repeated sooner is compared before it grows."""
 BEYOND = 0.5
 
 
@@ -105,7 +108,7 @@ class Growth:
         return cls(submit_s, code, same)
 
     def slopes(self, y: Array) -> GrowthRates | None:
-        """Of log outcomes ``y`` (n,); None where too few runs were repeated.
+        """Of log outcomes ``y`` (n,); None where too few runs were repeated, or all too soon.
 
         >>> rng, problem = np.random.default_rng(0), np.arange(1200) % 40
         >>> when, grows = np.linspace(0.0, 1.0, 1200), 0.5 + 0.2 * rng.standard_normal(40)
@@ -124,16 +127,21 @@ class Growth:
         free = int((np.bincount(k) - groups - 1)[tells].sum())
         if tells.sum() < 2 or free < FEWEST_PAIRS:
             return None
+        if square[tells].sum() < LEAST_SPAN**2 * np.bincount(k)[tells].sum():
+            return None
         alone = np.where(tells, cross / np.where(tells, square, 1.0), 0.0)
         noise = float(((rest - alone[k] * t)[tells[k]] ** 2).sum()) / free
         s, b = square[tells], alone[tells]
         gap = float(s @ (b - s @ b / s.sum()) ** 2)
         apart = max((gap - (len(s) - 1) * noise) / float(s.sum() - s @ s / s.sum()), 0.0)
         weight = 1 / (apart + noise / s)
-        mean, error = float(weight @ b / weight.sum()), float(weight.sum() ** -0.5)
+        mean, by_noise = float(weight @ b / weight.sum()), float(weight.sum() ** -0.5)
+        error = max(by_noise, float(np.linalg.norm(weight * (b - mean)) / weight.sum()))
         pull = apart / (apart + noise / np.where(tells, square, 1.0)) * tells
         off = np.sqrt(apart * (1 - pull))
-        return GrowthRates(mean + pull * (alone - mean), off, mean, error, float(np.sqrt(apart)))
+        return GrowthRates(
+            mean + pull * (alone - mean), off, mean, float(error), float(np.sqrt(apart))
+        )
 
     def removed(self, y: Array) -> Array:
         """``y`` (n,) as it would be at the end of the log."""
