@@ -206,6 +206,8 @@ def test_a_rate_is_no_objective(tmp_path, capsys):
         asked = [question, str(path), "--knob", "batch_size=8,16,32"]
         assert run([*asked, "--objectives", "images_per_s"]) == 1
         assert "runtime_s=1/images_per_s" in capsys.readouterr().err
+    assert run([*asked, "--objectives", "runtime_s,images_per_joule"]) == 1
+    assert "energy_j=1/images_per_joule" in capsys.readouterr().err
 
 
 def test_runs_without_a_value_of_a_knob_are_said(tmp_path, capsys):
@@ -224,3 +226,23 @@ def test_two_single_runs_alike_are_said(tmp_path, capsys):
     assert run(asked) == 0
     said = " ".join(capsys.readouterr().err.split())
     assert "Not told apart by so few runs: 8 threads and 16 threads" in said
+
+
+def test_of_settings_that_a_rule_finds_equal_the_better_one_is_taken(tmp_path, capsys):
+    """Equal watts, and neither on the front of time and energy: the first in order was taken."""
+    path = tmp_path / "runs.csv"
+    rows = ("far,8,26,300", "near,8,20,300", "near,16,14,420", "far,16,15,420")
+    path.write_text("numa,threads,runtime_s,power_w\n" + "\n".join(rows) + "\n")
+    asked = ["front", str(path), "--knob", "numa", "--knob", "threads", "--json"]
+    assert run([*asked, "--rule", "weighted=power_w:1"]) == 0
+    chosen = json.loads(capsys.readouterr().out)["choice"]["setting"]
+    assert chosen == {"numa": "near", "threads": 8}
+
+
+def test_runs_of_the_chosen_setting_that_failed_are_said(tmp_path, capsys):
+    path = tmp_path / "runs.csv"
+    rows = ["2,50,COMPLETED", "4,25,COMPLETED", "8,12,COMPLETED", "8,600,TIMEOUT", "8,600,TIMEOUT"]
+    path.write_text("ranks,elapsed_s,State\n" + "\n".join(rows) + "\n")
+    assert run(["front", str(path), "--knob", "ranks", "--objectives", "runtime_s"]) == 0
+    said = " ".join(capsys.readouterr().err.split())
+    assert "ranks 8: 2 of 3 runs did not end well" in said

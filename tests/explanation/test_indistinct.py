@@ -75,6 +75,12 @@ def test_only_what_the_rule_compares_has_to_be_alike():
     assert found(close, Deadline(20.0)).quantity == "energy_j"
 
 
+def test_a_setting_that_costs_more_for_the_same_is_no_alternative():
+    """As fast, and a third more energy; one that takes less energy is named."""
+    assert found(front([10.0], [5.0], [5.05], energy=[100.0, 300.0, 400.0])) is None
+    assert found(front([10.0], [5.0], [5.05], energy=[100.0, 400.0, 300.0])) is not None
+
+
 def test_a_setting_that_misses_the_limit_is_no_rival():
     ran = front([10.0], [5.0], [5.05], energy=[100.0, 400.0, 405.0])
     assert found(ran, Weighted({"energy_j": 1}), [Deadline(5.02)]) is None

@@ -291,8 +291,9 @@ class Front:
         allowed = usable & (worst <= 0) & np.isfinite(score)
         if not allowed.any():
             raise infeasible(self, limits, np.where(usable, np.maximum(worst, 0.0), np.inf))
-        # of equal scores first those that no other row beats in all objectives
-        return np.flatnonzero(allowed)[np.lexsort((~self.mask[allowed], score[allowed]))]
+        # of equal scores first one that no equal one beats in every objective
+        ranks = [np.unique(v, return_inverse=True)[1] for v in self.values[allowed].T]
+        return np.flatnonzero(allowed)[np.lexsort((np.sum(ranks, axis=0), score[allowed]))]
 
     def _assigned(
         self, rule: Rule, limits: Sequence[Constraint], order: NDArray[np.int64]

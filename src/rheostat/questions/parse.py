@@ -5,10 +5,10 @@ Every function takes the value itself as well, so that a question takes either.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from typing import Any, Literal
 
 from rheostat.core.front import Constraint, Rule
@@ -18,6 +18,7 @@ from rheostat.core.units import parse_duration, parse_quantity
 from rheostat.core.vocabulary import VOCABULARY
 from rheostat.errors import DataError, QuestionError
 from rheostat.measurement.runs.header_units import split_unit
+from rheostat.measurement.runs.mapping import RATE, YIELD
 from rheostat.tradeoff.limits import Limit, MaxSlowdown
 from rheostat.tradeoff.parse_rule import parse_rule
 from rheostat.tradeoff.rules import Weighted
@@ -220,24 +221,13 @@ def parse_objectives(text: Names) -> tuple[str, ...]:
     wanted = parse_names(text)
     if not wanted:
         raise DataError("--objectives", [f"expected like runtime_s,energy_j, got {text!r}"])
-    rates = [q for q in wanted if MORE_IS_BETTER.search(q.lower())]
-    if rates:
-        raise DataError(
-            "--objectives",
-            [
-                f"{rates[0]} is a rate: more of it is better, and objectives are minimised",
-                f"ask for its inverse: --objectives runtime_s --column 'runtime_s=1/{rates[0]}', "
-                "or print the time of one as runtime_s",
-            ],
-        )
+    for name in wanted:
+        ours = "energy_j" if YIELD.search(name) else "runtime_s" if RATE.search(name) else ""
+        if ours:
+            said = f"more {name} is better, and objectives are minimised"
+            asked = f"--objectives {ours} --column {quote(f'{ours}=1/{name}')}"
+            raise DataError("--objectives", [f"{said}; of a table ask for its inverse: {asked}"])
     return wanted
-
-
-MORE_IS_BETTER = re.compile(
-    r"(_per_|/)(s|sec|second|min|minute|h|hour|j|joule|wh?|kwh|watt)s?$|throughput|bandwidth"
-    r"|speed_?up|flops?(_s)?$|^fps$"
-)
-"""Names of rates, which grow with speed."""
 
 
 def parse_pairs(given: Iterable[str] | Mapping[str, str] | None, flag: str) -> dict[str, str]:

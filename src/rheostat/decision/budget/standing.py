@@ -54,7 +54,7 @@ def stated(
     A cap that nobody states is a `DataError`: to assume one would lower or raise it unasked.
     """
     given = dict.fromkeys(caps, np.nan) if start == LOWEST else dict(start or {})  # type: ignore[arg-type]
-    problems, caps_w = [], []
+    problems, caps_w, unknown = [], [], []
     for name in caps:
         column = frame[name] if name in frame.columns else pl.Series([None] * frame.height)
         watts = column.cast(pl.Float64, strict=False).to_numpy()
@@ -65,9 +65,11 @@ def stated(
             problems.append(f"{name}: expected watts above 0, got {said} at {_named(frame, bad)}")
         if missing.any() and name not in given:
             problems.append(f"{name} as it stands is not known of {_named(frame, missing)}")
+            unknown.append(f"{name}=WATTS")
         caps_w.append(np.where(missing, given.get(name, np.nan), watts))
-    if any("not known" in p for p in problems):
-        problems.append("give it in the table, as --from cpu_cap_w=140, or --from device reads it")
+    if unknown:
+        said = f"as --from {','.join(unknown)}"
+        problems.append(f"give it in the table, {said}, or --from device reads it")
     if problems:
         raise DataError("nodes", problems)
     return np.stack(caps_w, axis=1)

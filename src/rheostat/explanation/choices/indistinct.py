@@ -62,14 +62,16 @@ def indistinct(front: Front | None, choice: Assignment) -> Indistinct | None:
     """Which of the next best measured settings are not told apart from the choice, if any.
 
     Only measured settings with too few runs for an interval; what the rule judges by has to be
-    alike, all of it.
+    alike, all of it, and a setting that is worse in another objective is none to take.
     """
     row, judged = choice.index, choice.because.judged
     if front is None or front.repeats is None or not judged or not front.ranged()[row]:
         return None
     alike: list[tuple[int, str, float, float, bool]] = []
-    noises = {q: _noise(front, q) for q in judged}
+    noises = {q: _noise(front, q) for q in {*judged, *(o.name for o in front.objectives)}}
     for other in (r for r in choice.because.next_rows if front.ranged()[r]):
+        if _clearly_worse(front, row, other, noises):
+            continue
         each = [(q, *_apart(front, q, row, other, noises[q])) for q in judged]
         if all(gap <= held for _, gap, held in each):
             quantity, gap, _ = max(each, key=lambda e: e[1])
@@ -82,6 +84,18 @@ def indistinct(front: Front | None, choice: Assignment) -> Indistinct | None:
     runs = math.ceil(2 * (z * noise / gap) ** 2) if gap > 0 else math.inf
     runs = max(runs, int(front.repeats[row]) + 1)
     return Indistinct(settings, quantity, gap, noise, known, int(runs) if runs <= ENOUGH else 0)
+
+
+def _clearly_worse(
+    front: Front, row: int, other: int, noises: Mapping[str, tuple[float, bool, float]]
+) -> bool:
+    """Whether another setting is worse in some objective beyond noise, and better in none."""
+    worse = []
+    for o in front.objectives:
+        gap, held = _apart(front, o.name, row, other, noises[o.name])
+        less = o.sign * (front.middle(o.name)[other] - front.middle(o.name)[row]) < 0
+        worse += [not less] if gap > held else []
+    return bool(worse) and all(worse)
 
 
 def _apart(

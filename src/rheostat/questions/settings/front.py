@@ -35,7 +35,7 @@ from rheostat.questions.parse import Knobs, Names, knob_names, parse_objectives,
 from rheostat.questions.settings.asked_job import alike_by, asked_row, ended_so, tell_learnt
 from rheostat.questions.settings.knob_columns import space_of
 from rheostat.questions.settings.lacking import our_names, our_rule
-from rheostat.questions.settings.unlike_runs import of_one_kind, tell_unlike
+from rheostat.questions.settings.unlike_runs import of_one_kind, tell_ended_badly, tell_unlike
 from rheostat.recipes.nodecount import earlier, own_runs
 from rheostat.tradeoff import all_settings
 from rheostat.tradeoff.all_settings import RUNTIME_ENERGY
@@ -245,7 +245,10 @@ def front(
     given = request if _known(request, space) else None
     own = _own(options, request if runs is None else {}, learner, space.names)
     rule, held = parse_rules(rule, limits, given)
-    return chosen(answer, (our_rule(jobs, rule), held), own)
+    taken = chosen(answer, (our_rule(jobs, rule), held), own)
+    if runs is not None:
+        tell_ended_badly(runs, taken.choice.setting)
+    return taken
 
 
 def _answerable(

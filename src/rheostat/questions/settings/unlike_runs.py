@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from shlex import quote
+from typing import Any
 
 import polars as pl
 
 from rheostat.core.jobs import JobTable, Moment, Note
 from rheostat.core.space import Space
 from rheostat.errors import QuestionError
-from rheostat.explanation.number_words import cost_name
+from rheostat.explanation.number_words import cost_name, setting_words
 from rheostat.measurement.runs.levels_apart import LevelsApart, levels_apart
 from rheostat.measurement.serving.word_levels import of_words
 from rheostat.questions import listener
@@ -132,6 +133,13 @@ def _tell_blank(runs: JobTable, knobs: Sequence[str]) -> None:
         listener.note(
             f"left out for want of a value of {knob}, {said}: where it does not apply, write none"
         )
+
+
+def tell_ended_badly(runs: JobTable, setting: Mapping[str, Any]) -> None:
+    """Say how many runs of the setting that is taken did not end well."""
+    there = runs.rows(pl.all_horizontal(*(pl.col(k) == v for k, v in setting.items())))
+    if cut := int(there.cut_off.sum()):
+        listener.note(f"{setting_words(setting)}: {cut} of {len(there)} runs did not end well")
 
 
 def _tell_levels(runs: JobTable, columns: Sequence[str], knobs: Sequence[str]) -> bool:
