@@ -37,6 +37,8 @@ OTHERS = (
     (rb"\s*<[?!a-zA-Z]", "XML or HTML: save its table as CSV"),
     (rb"\s*=+ Serving Benchmark Result =+",
      "what a benchmark of vLLM or SGLang prints: its --save-result or --output-file is read"),
+    (rb'\s*\{\s*"\w+"\s*:\s*\{\s*"unit"\s*:[^{}]*\}\s*,[\s\S]*"inter_token_latency"',
+     "GenAI-Perf's JSON: the CSV that it writes beside it is read (profile_export_genai_perf.csv)"),
     (rb'\s*\{\s*"apiVersion"', "a list of Kubernetes objects: " + JQ.format(
         ".items", ".metadata.name, .status.startTime, .status.completionTime",
         "job_id,start,end")),

@@ -16,6 +16,13 @@ ENTITY = re.compile(r"^(GPU|GPU-I|GPU-CI|CPU|Switch) (\d+)\b")
 DCMI = re.compile(r"(?:(\S+):)?\s*(Instantaneous power reading|IPMI timestamp):\s*(.*?)\s*")
 """Lines that ``ipmitool dcmi power reading`` prints of each reading, behind a host of ``pdsh``."""
 STAMPS = ("%a %b %d %H:%M:%S %Y", "%m/%d/%Y %H:%M:%S", "%m/%d/%y %H:%M:%S")
+ANNOTATED = ("#group", "#datatype", "#default")
+"""Lines above the headings that InfluxDB writes."""
+LOGGED = re.compile(
+    r"\[?(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*?)\]?:?\s+(?:(\S+?):?\s+)??"
+    r"(?:power|watts)\s*[=:]?\s*(\d+(?:\.\d+)?\s*k?W?)", re.IGNORECASE
+)  # fmt: skip
+"""``2026-10-05 08:00:00 node01 power=301 W``, a line of a logger."""
 ALL = "-"
 """What turbostat writes in the place of a core and a processor for all of them together."""
 
@@ -27,6 +34,10 @@ def cells_of(lines: Sequence[str]) -> dict[str, list[str]]:
         return _dcmi(text)
     if text[0][:1] in ("{", "[") and (cells := json_cells(text)):
         return cells
+    if logged := _logged(text):
+        return logged
+    if text[0].startswith(ANNOTATED):
+        return _of_influx(text)
     if is_monitor(text[0]):
         comma = "," in text[0]
         heads = _split(text[0].lstrip("# "), "," if comma else None)
@@ -41,6 +52,37 @@ def cells_of(lines: Sequence[str]) -> dict[str, list[str]]:
         heads, *rows = [[cell.strip() for cell in row] for row in parted]
     whole_rows = [row for row in rows if len(row) == len(heads) and row != heads]
     return _of_all({head: [row[i] for row in whole_rows] for i, head in enumerate(heads)})
+
+
+def _logged(lines: Sequence[str]) -> dict[str, list[str]]:
+    """Moments and watts of a logger's lines, with the word between as what was read; else nothing.
+
+    >>> _logged(["2026-10-05 08:00:00 n1 power=301 W", "2026-10-05 08:00:10 n1 power=305 W"])
+    {'timestamp': ['2026-10-05 08:00:00', '2026-10-05 08:00:10'], 'power [W]': ['301 W', '305 W'], \
+'node': ['n1', 'n1']}
+    """
+    read_as = [LOGGED.fullmatch(x) for x in lines]
+    if not all(read_as):
+        return {}
+    at, node, watts = ([m[k] or "" for m in read_as if m] for k in (1, 2, 3))
+    return {"timestamp": at, "power [W]": watts} | ({"node": node} if any(node) else {})
+
+
+def _of_influx(lines: Sequence[str]) -> dict[str, list[str]]:
+    """Columns of InfluxDB's annotated CSV: moments, values under their field, and tags.
+
+    >>> head = ",result,table,_start,_stop,_time,_value,_field,host"
+    >>> _of_influx(["#group,false", head, ",,0,a,b,2026-10-05T08:00:00Z,300,power_w,n1"])
+    {'timestamp': ['2026-10-05T08:00:00Z'], 'power_w': ['300'], 'host': ['n1']}
+    """
+    heads, *rows = csv.reader([x for x in lines if not x.startswith(ANNOTATED)])
+    rows = [row for row in rows if len(row) == len(heads) and row != heads]
+    cells = {h: [row[i].strip() for row in rows] for i, h in enumerate(heads)}
+    fields = set(cells.pop("_field", []))
+    named = fields.pop() if len(fields) == 1 else "value"
+    ours = {"_time": "timestamp", "_value": named}
+    left = {"", "result", "table", "_start", "_stop", "_measurement"}
+    return {ours.get(h, h): column for h, column in cells.items() if h not in left}
 
 
 def is_monitor(line: str) -> bool:

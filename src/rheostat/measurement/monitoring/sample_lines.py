@@ -57,7 +57,9 @@ UNSAID = (
 )
 LEAST, REGULAR = 5, 0.9
 """Samples of which a clock is told, and the share of steps that is like the usual one."""
-EVERY_S = 1.0
+EVERY_S, TURBO_EVERY_S = 1.0, 5.0
+TURBO, TURBO_BESIDE = "PkgWatt", {"Busy%", "Bzy_MHz", "Avg_MHz", "CorWatt", "RAMWatt"}
+"""Headings of turbostat, which prints every 5 s."""
 DATED = 1e8
 """Seconds since 1970 from here on have a date; others count from midnight or a start."""
 SAMPLED_S = 3600.0
@@ -92,11 +94,13 @@ def samples_in(path: str | Path, zone: str = "", named: Sequence[str] = ()) -> P
         notes += _as_watts(path, cells, drawn)
     if not drawn:
         raise DataError(str(path), [f"expected a column of watts, got {', '.join(cells)}"])
+    every_s = TURBO_EVERY_S if TURBO in cells else EVERY_S
     if not clock:
-        notes.append(Note(f"samples without a clock: taken {EVERY_S:g} s apart, as dmon "
-                          "writes by default; with its times: -o DT"))  # fmt: skip
+        by = ("turbostat", "--show Time_Of_Day_Seconds") if TURBO in cells else ("dmon", "-o DT")
+        notes.append(Note(f"samples without a clock: taken {every_s:g} s apart, as {by[0]} "
+                          f"writes by default; with its times: {by[1]}"))  # fmt: skip
     device, model = devices(cells), next(filter(None, (_words(cells, m) for m in MODEL)), [])
-    t, dated = _seconds(cells, clock, zone) if clock else (_counted(device), [])
+    t, dated = _seconds(cells, clock, zone) if clock else (_counted(device, every_s), [])
     notes += dated
     smi = is_gpu(cells)
     if smi and set(device) == {ALONE} and (at_once := _at_once(t)):
@@ -165,7 +169,7 @@ def looks_sampled(lines: Sequence[str]) -> bool:
     text = [x for x in lines if x.strip()]
     if not text or is_monitor(text[0]) or is_dcmi(text) or STAMPED.match(text[0]):
         return bool(text)
-    if is_matrix("".join(text)):
+    if is_matrix("".join(text)) or _of_turbostat(text):
         return True
     heads = [h.strip().strip('"').lower() for h in text[0].split(delimiter_of(text[0]))]
     if "timestamp" in heads and any(h.startswith("power.draw") for h in heads):
@@ -174,6 +178,12 @@ def looks_sampled(lines: Sequence[str]) -> bool:
     counters = _counters(cells) if _timed(cells) else []
     others = {c: v for c, v in cells.items() if c not in counters}
     return bool(_drawn(cells) or counters) and not _runs(others) and _regular(cells)
+
+
+def _of_turbostat(text: Sequence[str]) -> bool:
+    """Whether lines are those of turbostat, with or without its clock, and no table of runs."""
+    heads = {h.strip() for h in re.split(r"[\t,]", text[0])}
+    return TURBO in heads and bool(heads & TURBO_BESIDE) and not _runs(cells_of(text))
 
 
 def looks_side_by_side(lines: Sequence[str]) -> bool:
@@ -326,10 +336,10 @@ def _at_once(t: pl.Series) -> list[str]:
     return [f"GPU {p}" for p in moment.select(pl.int_range(pl.len()).over("m")).to_series()]
 
 
-def _counted(device: Iterable[str]) -> pl.Series:
+def _counted(device: Iterable[str], every_s: float) -> pl.Series:
     """Seconds of samples that have none: one a step of each device."""
     frame = pl.DataFrame({"device": list(device)})
-    return frame.select(t=pl.int_range(pl.len()).over("device") * EVERY_S).to_series()
+    return frame.select(t=pl.int_range(pl.len()).over("device") * every_s).to_series()
 
 
 def _scale(head: str) -> float:
