@@ -338,6 +338,36 @@ def test_a_name_of_an_inner_scope_is_another_variable():
     assert "v[thread_x] = s[n];" in made
 
 
+OWN = """#include <stdio.h>
+__global__ void k(int *__restrict__ a, unsigned int n, const int from) {
+  __shared__ int s[8];
+  int t = threadIdx.x;
+  a += blockIdx.x * blockDim.x;
+  n -= t;
+  s[t] = n;
+  __syncthreads();
+  if (t > 0) n += s[t - 1];
+  a[t] = n + from;
+}
+int main() {
+  int h[16], *d;
+  cudaMalloc(&d, sizeof h);
+  k<<<2, 8>>>(d, 100, 1000);
+  cudaMemcpy(h, d, sizeof h, cudaMemcpyDeviceToHost);
+  for (int x : h) printf("%d ", x);
+}
+"""
+
+
+@compiles
+@pytest.mark.parametrize("to", ["openmp", "serial"])
+def test_a_parameter_that_threads_change_beside_a_barrier_is_each_threads_own(to, tmp_path):
+    made = from_cuda(OWN, to).text
+    assert "int *__restrict__ a_given, unsigned int n_given, const int from)" in made
+    of_block = [1100 - t + (101 - t if t else 0) for t in range(8)]
+    assert [int(x) for x in printed(made, tmp_path).split()] == of_block * 2
+
+
 def test_serial_has_no_pragma():
     assert "#pragma" not in from_cuda(ADD, "serial").text
 
@@ -352,7 +382,10 @@ def test_serial_has_no_pragma():
         ("for (int i = t; i < n; i++) { __syncthreads(); }", "line 3: i counts a loop around"),
         ("for (int i = 0; i < n; i++) { if (a[t]) break; __syncthreads(); }", "leaves a loop"),
         ("int v[4]; v[0] = t; __syncthreads(); a[t] = v[0];", "v is kept over a barrier and is no"),
-        ("n -= t; __syncthreads(); a[t] = n;", "n is a parameter that threads change"),
+        (
+            "\n#define N n\nn -= t; __syncthreads(); a[t] = N;",
+            "n is a parameter that threads change",
+        ),
         ("do { __syncthreads(); } while (--a[0]);", "a barrier in do ... while"),
         ("switch (n) { case 1: __syncthreads(); }", "a barrier within this statement"),
         ("for (int i = 0; i < n; i++) { int t = a[i]; __syncthreads(); a[t] = 1; }", "t hides"),

@@ -24,6 +24,7 @@ from rheostat.tradeoff.variants.cuda_kernels import (
     flat_loop,
     strided_loop,
 )
+from rheostat.tradeoff.variants.cuda_parameters import with_own_parameters
 from rheostat.tradeoff.variants.cuda_refused import left_over, libraries, within_functions
 from rheostat.tradeoff.variants.cuda_text import (
     Lines,
@@ -93,6 +94,7 @@ def _translated(lines: Lines, pragma: str, files: Mapping[str, str]) -> str:
     """The program with a pragma before loops over threads or blocks, empty for none."""
     plain = ATTRIBUTE.sub(lambda m: "\n" * m[0].count("\n"), without_openmp(lines.text))
     plain = with_atomic_reads(with_indices(without_hidden_macros(plain)))
+    plain = with_own_parameters(plain)
     source = CSource(plain, "tree_sitter_cuda")
     problems = [*libraries(lines.text, files.__contains__, lines.place),
                 *within_functions(source, lines.place)]  # fmt: skip
