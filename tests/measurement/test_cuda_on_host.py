@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from rheostat.measurement.code import Program, Verifier, verifier
+from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.cuda_on_host import parser_absent, rewritten
 from rheostat.measurement.code.program_inputs import InputRange, ProgramInputs
+from rheostat.measurement.code.reached import unreached
 from rheostat.measurement.code.sandbox import Bubblewrap
 from rheostat.measurement.code.toolchain import absent, symbolizer_absent
 
@@ -79,6 +81,14 @@ def test_a_mistake_is_named_by_its_rung(checked: Verifier, old, new, rung, said)
 
 
 @pytest.mark.skipif(bool(parser_absent()), reason=parser_absent())
+@pytest.mark.slow
+@needs
+def test_what_no_input_decides_in_a_kernel_is_named_by_its_line(checked: Verifier) -> None:
+    text = SUM.replace("(t == 0)", "(t == 0 && n != 777)")
+    for candidate, lines in ((text, [13]), (SUM.replace("t == 0", "!t"), [])):
+        assert [f.line for f in unreached(Case(program(candidate), checked.reference))] == lines
+
+
 def test_every_line_stays_where_it_was() -> None:
     text = """#define RUN(n) k<float><<<1, n>>>(0, n)
 template <class T> __global__ void __launch_bounds__(64) k(T *p, int n) {

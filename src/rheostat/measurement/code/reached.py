@@ -12,7 +12,7 @@ import re
 import shlex
 import shutil
 import tempfile
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from importlib.resources import files
@@ -52,8 +52,10 @@ TEXT = BuildKind(
 )  # fmt: skip
 LINKED = BuildKind("reached", "clang", (), "-O1")
 UNMARKED = ("cuda", "opencl")
-"""Languages whose programs are not marked: what comes out one way in such an original is not known,
-and a line of its text is its own question."""
+"""Languages whose programs are not marked, but for CUDA that takes the place of CUDA on the host.
+
+What comes out one way in such an original is not known of a device, and a line of its text is its
+own question."""
 SOME_THREADS = (4, 64, 7, 2, 17)
 FEW, SOME, MOST = 6, 64, 512
 """Inputs that are run with many threads; of many inputs, how many are run at first, and at all."""
@@ -177,15 +179,17 @@ def _of_original(case: Case) -> tuple[OneWay, OneWay, Counter[int], tuple[str, .
     """
     if case.reference.one_way is None:
         own = case.original
-        left = deque(_stages(case, own, _marked(case, own), ()), maxlen=1)
-        comparisons = left[0].comparisons if left else []
+        made, left = _marked(case, own), Left()
+        kept = bool(made and any(m.values for m in made[1]))
+        for left in _stages(case, own, made, ()):
+            if not (kept or left.comparisons or left.lines):
+                break  # more runs leave nothing less
+        comparisons = left.comparisons
         case.reference.one_way = (
             Counter((without_blanks(own.row(*c.at[:2])), c.how, m) for c, m in comparisons),
             Counter((c.how, c.constant, m) for c, m in comparisons),
-            Counter(n.most for n, _ in (left[0].values if left else [])),
-            tuple(own.row(*at) for at in sorted(left[0].lines | _rare(comparisons)))
-            if left
-            else (),
+            Counter(n.most for n, _ in left.values),
+            tuple(own.row(*at) for at in sorted(left.lines | _rare(comparisons))),
         )
     return case.reference.one_way
 
@@ -211,8 +215,7 @@ def _marked(
     case: Case, program: Program, *, weak: bool = False
 ) -> tuple[Built, list[Marked]] | None:  # fmt: skip
     """The program built with marks; None where that cannot be done, or no hash is made weak."""
-    if (program.build or program.language in UNMARKED
-            or compiler_absent(program, "clang")):  # fmt: skip
+    if program.build or _unmarked(case, program) or compiler_absent(program, "clang"):
         return None
     whole: list[Marked] = []
     for made in compiler_texts(case, program):
@@ -234,9 +237,15 @@ def _marked(
     return (built, whole) if built.ok else None
 
 
+def _unmarked(case: Case, program: Program) -> bool:
+    """Whether it is for a device: the host is slow with what is quick in another language."""
+    on_host = program.language == "cuda" and case.on_host and case.original_on_host
+    return program.language in UNMARKED and not on_host
+
+
 def _refused(case: Case, program: Program) -> bool:
     """Whether the compiler refuses its text; a build that was stopped, by load say, is none."""
-    if not case.original.inputs.ranges or program.build or program.language in UNMARKED:
+    if not case.original.inputs.ranges or program.build or _unmarked(case, program):
         return False
     return any(not made.ok and not made.said.stopped for made in compiler_texts(case, program))
 
@@ -313,7 +322,7 @@ def _runs(
 ) -> Iterator[tuple[Sequence[ProgramInput], int]]:
     """Inputs and numbers of threads, those that tell most first."""
     reference = case.reference
-    every = [*reference.small, *reference.expected, *reference.edges, *own_edges]
+    every = [*case.inputs(), *own_edges]
     yield [e.given for e in every], 1
     if alone := [e.given for e in reference.without_arguments]:
         yield alone, 1  # from a start of its own: each has as many arguments as the first
@@ -328,7 +337,7 @@ def _runs(
         yield from ((quick, count) for count in SOME_THREADS)
     many = [given for given, _ in reference.many]
     random.Random(reference.seed).shuffle(many)  # parts of ranges take turns in it
-    many = many[:MOST]
+    many = many[: SOME if case.on_host else MOST]
     yield from ((some, 1) for some in (many[:SOME], many[SOME:]) if some)
 
 
