@@ -22,7 +22,7 @@ from rheostat.explanation.pictures.drawing import (
     Numbers,
     Points,
 )
-from rheostat.explanation.pictures.labels import NARROW, WIDE, Label, Stroke, placed
+from rheostat.explanation.pictures.labels import ALWAYS, NARROW, WIDE, Label, Stroke, placed
 
 Series = Mapping[str, Any]
 KINDS = (
@@ -31,7 +31,7 @@ KINDS = (
     ("requested", "asked for", "two", "square", False),
     ("chosen", "chosen", "three", "diamond", True),
 )
-WEIGHTS = {"chosen": 3.0, "requested": 2.0, "front": 1.0}
+WEIGHTS = {"chosen": ALWAYS, "requested": 2.0, "front": 1.0}
 FEW = 12
 """Up to so many settings, those not on the front are named in the picture too."""
 

@@ -2,7 +2,7 @@
 
 Greedy: labels take a place in order of their weight, the first of above, below, right, left and the
 corners that is free; where none is, the point goes without, and a table or a hover text has its
-name.
+name.  One of weight `ALWAYS` then stands where it covers fewest of them.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ SPARE = 30.0
 BESIDE = 2.0
 """Pixels between a label and a line."""
 SIDES = ("top", "bottom", "right", "left", "top right", "bottom right", "top left", "bottom left")
+ALWAYS = math.inf
+"""Weight of a label that no picture goes without."""
 WIDE, NARROW = (800.0, 300.0), (330.0, 300.0)
 """The plotting area on a desk and on a telephone, pixels."""
 
@@ -70,6 +72,10 @@ def placed(
     ['bottom', 'top']
     >>> placed([0.5], [0.5], both[:1], axes, WIDE, [((0.5, 0.1), (0.5, 0.9))])
     ['right']
+    >>> star = [((0.0, 0.0), (1.0, 1.0)), ((0.0, 1.0), (1.0, 0.0)), ((0.5, 0.0), (0.5, 1.0)),
+    ...         ((0.0, 0.5), (1.0, 0.5))]
+    >>> [placed([0.5], [0.5], [Label(0, "one", w)], axes, WIDE, star)[0] for w in (3.0, ALWAYS)]
+    ['', 'top']
     >>> crowd = [Label(i, "same", 0.0) for i in range(9)]
     >>> placed([0.5] * 9, [0.5] * 9, crowd, axes, WIDE).count("")
     5
@@ -85,12 +91,10 @@ def placed(
     for label in sorted(labels, key=lambda one: -one.weight):
         boxes = {s: _box(spots[label.point], len(label.text) * LETTER, s) for s in SIDES}
         inside = [s for s, box in boxes.items() if _inside(box, area)]
-        free = (
-            s for s in inside
-            if not any(_meet(boxes[s], other) for other in taken)
-            and not any(_crosses(line, boxes[s]) for line in lines)
-        )  # fmt: skip
-        if side := next(free, ""):
+        covered = {s: sum(_meet(boxes[s], other) for other in taken) for s in inside}
+        crossed = {s: sum(_crosses(line, boxes[s]) for line in lines) for s in inside}
+        side = min(inside, key=lambda s: (covered[s], crossed[s]), default="")
+        if side and (label.weight == ALWAYS or not covered[side] + crossed[side]):
             sides[label.point] = side
             taken.append(boxes[side])
     return sides
