@@ -165,6 +165,7 @@ def test_of_two_times_the_one_that_ran_is_taken(tmp_path, heading, row, runtime_
 
 @pytest.mark.parametrize(("start", "said"), [
     (b"PK\x03\x04" + b"\0" * 26 + b"[Content_Types].xml", "Excel"),
+    (b"PK\x03\x04" + b"\0" * 26 + b"docProps/app.xmlM", "Excel"),
     (b"-- MySQL dump 10.13\nCREATE TABLE `jobs` (\n", "SQL dump"),
     (b"Job Id: 3000.pbs01\n    Job_Name = cavity\n", "-F json"),
     (b"<?xml version='1.0'?><jobs/>", "save its table"),

@@ -65,10 +65,13 @@ def test_of_several_models_each_is_named() -> None:
         rh.llm.plan(serving("m8", "a b"), itl="15ms")
 
 
-def test_a_number_of_the_repeat_is_no_knob() -> None:
-    frame = RUNS.frame.with_columns(Run=pl.Series([1, 2, 1, 2]))
-    numbered = rh.table(frame.to_dict(as_series=False))
-    turned = dict(turned_columns(numbered))
+@pytest.mark.parametrize(("one", "other", "values"), [
+    (1, 2, None), ("a", "b", None), ("run-1", "run-2", None), ("plain", "tuned", "plain,tuned"),
+])  # fmt: skip
+def test_what_counts_the_repeats_is_no_knob(one, other, values) -> None:
+    frame = RUNS.frame.with_columns(Run=pl.Series([one, other, other, one]))
+    turned = dict(turned_columns(rh.table(frame.to_dict(as_series=False))))
+    assert turned.pop("Run", None) == values
     assert turned == {"nodes": "1,2", "cap_w": "200,300"}
 
 

@@ -20,8 +20,8 @@ OBJECT_B, MOST_OBJECTS_B = (240, 72, 40), 2 * 2**30
 BEGINNINGS = ((b"PAR1", "a parquet table"), (b"PK", "a zip"), (b"\x1f\x8b", "gzip"))
 JQ = "write a row for each with `jq -r '{}[] | [{}] | @csv'`, and the headings {} above"
 OTHERS = (
-    (rb"PK\x03\x04[\s\S]{26,200}?(\[Content_Types\]|xl/)",
-     "a damaged Excel workbook: save its sheet as CSV"),
+    (rb"PK\x03\x04[\s\S]{26,200}?(\[Content_Types\]|xl/|docProps/)",
+     "a damaged Excel workbook, or a part of one: copy it again, or save its sheet as CSV"),
     (rb"PK\x03\x04[\s\S]{26,200}?mimetype", "a LibreOffice document without a sheet of a table"),
     (rb"PK", "a zip archive: unpack it and name the file in it"),
     (rb"%PDF", "a PDF document: no table can be read from it"),

@@ -14,6 +14,9 @@ from rheostat.measurement.runs.guess import guess_known, guess_name, no_unit
 from rheostat.measurement.runs.header_units import split_unit
 
 LIKELY = 0.9
+COUNTED = r"\D(\d+)$"
+FEWEST = 3
+"""Runs whose names may show that they only count."""
 
 
 def not_as_named(frame: pl.DataFrame) -> dict[str, str]:
@@ -21,12 +24,15 @@ def not_as_named(frame: pl.DataFrame) -> dict[str, str]:
 
     ``cpu`` beside ``slots``, or with fractions, is time of processors; ``gpu`` beside ``gpus``, or
     with a 0, is which one; ``duration`` beside a run time may be asked for; and of two columns of
-    nodes the one that says so has those asked for.  ``queue`` may be how long a job waited.
+    nodes the one that says so has those asked for.  ``queue`` may be how long a job waited.  A
+    ``name`` that counts the rows, as of a tracker of experiments, is that of a run alone.
 
     >>> not_as_named(pl.DataFrame({"cpu": [177.63], "num_nodes": [2], "num_nodes_req": [4]}))
     {'cpu': '', 'num_nodes_req': 'nodes_requested'}
     >>> not_as_named(pl.DataFrame({"gpu": [0, 1], "cap_w": [200, 200]}))
     {'gpu': ''}
+    >>> not_as_named(pl.DataFrame({"name": ["calm-owl-7", "big-ox-8", "old-elk-9"]}))
+    {'name': 'job_id'}
     """
     named: dict[str | None, list[str]] = {}
     for c in frame.columns:
@@ -36,6 +42,8 @@ def not_as_named(frame: pl.DataFrame) -> dict[str, str]:
         values = frame[c].drop_nulls()
         if len(named["cores"]) > 1 or (values.dtype.is_float() and (values % 1 != 0).any()):
             made[c] = ""
+    if named.get("app") == ["name"] and "job_id" not in named and _counts(frame["name"]):
+        made["name"] = "job_id"
     times = named.get("runtime_s", [])
     made |= {c: "" for c in times if c.lower() == "duration" and len(times) > 1}
     made |= {c: "time_limit_s" for c in _asked_times(named, frame)}
@@ -49,6 +57,20 @@ def not_as_named(frame: pl.DataFrame) -> dict[str, str]:
         if both and f"{size}_requested" not in frame.columns:
             made[asked[0]] = f"{size}_requested"
     return made
+
+
+def _counts(names: pl.Series) -> bool:
+    """Whether each row has a name that ends in a number of its own, most of them in a row.
+
+    >>> [_counts(pl.Series(["bert-128", "bert-256", last])) for last in ("bert-512", "bert-130")]
+    [False, False]
+    """
+    if names.dtype != pl.String or names.len() < FEWEST:
+        return False
+    number = names.str.extract(COUNTED).cast(pl.Int64, strict=False)
+    if number.null_count() or number.n_unique() < names.len():
+        return False
+    return int(number.max()) - int(number.min()) < 2 * names.len()  # type: ignore[arg-type]
 
 
 def _is_which(column: str, size: str, frame: pl.DataFrame, alike: Sequence[str]) -> bool:

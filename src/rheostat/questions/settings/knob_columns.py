@@ -22,7 +22,8 @@ NO_KNOBS = {"app", "job_id", "run_id", "row", "user", "account", "partition", "q
             "censored", "submit_s", "start_s", "end_s", "time_limit_s"}  # fmt: skip
 REPEATS = re.compile(r"(run|rep|repeat|repetition|trial|try|attempt|iter|iteration|seed)"
                      r"[ _.#-]*(no|nr|num|number|id|idx|index)?", re.IGNORECASE)  # fmt: skip
-"""A number that counts measurements of one setting."""
+LABELS = r"^(?i:[a-z]|(run|rep|repeat|try|trial|seed|[rst])?[ _.#-]*\d+)$"
+"""What counts measurements of one setting: a number, or a letter or such a word with one."""
 MACHINE = {"nodes", "cores", "cores_per_task", "tasks", "threads", "gpus", "frequency_hz", "cap_w",
            "cpu_cap_w", "gpu_cap_w"}  # fmt: skip
 """Knobs that leave the work as it is: a size or a batch may be another amount of it."""
@@ -113,12 +114,13 @@ def _may_be_set(jobs: JobTable, name: str) -> bool:
     known, distinct = jobs.schema[name].known, values.n_unique()
     if name in NO_KNOBS or (name in VOCABULARY and known is not Moment.SUBMIT) or distinct < 2:
         return False
+    again = REPEATS.fullmatch(name.strip())
     if values.dtype == pl.String:
+        if again and values.str.contains(LABELS).all():
+            return False
         plain = not values.str.contains(r"[,=]").any()
         return plain and distinct <= MOST_WORDS and known is Moment.SUBMIT
-    if REPEATS.fullmatch(name.strip()):
-        return False
-    if not values.dtype.is_numeric() or distinct > MOST_VALUES or _spread(values) < SAME:
+    if again or not values.dtype.is_numeric() or distinct > MOST_VALUES or _spread(values) < SAME:
         return False
     repeats = distinct <= len(values) / 2 and (values % 1 == 0).all()
     return known is Moment.SUBMIT or repeats
