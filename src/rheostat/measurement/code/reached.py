@@ -61,7 +61,7 @@ FEW, SOME, MOST = 6, 64, 512
 """Inputs that are run with many threads; of many inputs, how many are run at first, and at all."""
 TIES = re.compile(r"==.*&&.*[<>]|[<>].*&&.*==")
 """The lower index of two equal values, whose order `races` looks at: whether both ways are taken
-hangs on the data."""
+hangs on the data, and so does whether one of nothing at all (`best > 0`) may be among them."""
 LEFT_OUT = "no input that was tried reaches this line of the original, which is not here: {}"
 WORDS = {"eq": "equal to", "lt": "less than", "gt": "greater than", "nan": "not a number, beside"}
 
@@ -156,7 +156,7 @@ def _beyond(case: Case, left: Left) -> list[Finding]:
             continue
         text, kind = (without_blanks(row), c.how, missing), (c.how, c.constant, missing)
         row = row[:MOST_ROW]
-        if TIES.search(row) and not c.constant:
+        if TIES.search(row) and (not c.constant or (c.constant == "0" and c.how != "eq")):
             continue
         if by_text[text] > 0:
             by_text[text] -= 1
