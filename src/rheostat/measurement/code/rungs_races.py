@@ -13,6 +13,7 @@ from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.coarse_data import among_equals, picks
 from rheostat.measurement.code.diagnostics import oclgrind_findings, race_findings, without_lines
 from rheostat.measurement.code.last_first import last_first
+from rheostat.measurement.code.league_writes import league_writes
 from rheostat.measurement.code.lock_sets import excludes, in_another_order, without_common_lock
 from rheostat.measurement.code.program import PRAGMA, Program
 from rheostat.measurement.code.raced_text import SCHEDULES, dealt_unlike, spread_over_threads
@@ -39,6 +40,7 @@ MANY = (17, 129)
 """Threads, more than memory that a candidate divides by their numbers may have parts."""
 LUCK = "ThreadSanitizer saw them in a lucky order, so that no race is not shown"
 BY_COMPILER = "whether lanes then lose updates hangs on the compiler"
+BY_LEAGUE = "ThreadSanitizer does not see several teams, which nothing keeps from each other"
 BY_TEXT = "ThreadSanitizer does not see how threads put their parts together"
 UNKNOWN_REDUCTION = "ThreadSanitizer does not know reductions of tasks, which may be right"
 UNKNOWN_DOACROSS = "Archer does not know iterations that wait for others, which may be right"
@@ -114,13 +116,21 @@ def _by_threads(case: Case) -> tuple[Evidence | None, str]:
     findings = findings or last_first(case, spread)
     if findings:
         return case.failed("races", findings), how
-    unordered = unordered_sums(case.candidate)
-    if unordered and not unordered_sums(case.original):
-        return case.not_shown("races", unordered, BY_TEXT), how
+    if unshown := _by_text(case):
+        return unshown, how
     if not (case.is_parallel and excludes(case.candidate)):
         return None, how
     findings = without_common_lock(case, spread, runs)
     return case.not_shown("races", findings, LUCK) if findings else None, f"{how}; lock sets"
+
+
+def _by_text(case: Case) -> Evidence | None:
+    """What the candidate's text shows, and the original's does not, where Archer is blind."""
+    for named, why in ((unordered_sums, BY_TEXT), (league_writes, BY_LEAGUE)):
+        findings = named(case.candidate)
+        if findings and not named(case.original):
+            return case.not_shown("races", findings, why)
+    return None
 
 
 def _may_be_right(program: Program) -> str:

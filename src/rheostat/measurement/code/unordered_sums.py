@@ -54,8 +54,9 @@ def _unordered(text: str) -> Iterator[tuple[int, str]]:
         elif m["what"] in SHARES and NOWAIT.search(m["clauses"]):
             until = next((x.start() for x in later if _is_barrier(x)), len(text))
             behind = text[end : min(until, _region(text, end))]
-            yield from ((m.start(), f"{v} {READ}") for v in _reduced(m)
-                        if re.search(rf"(?<![\w.])(?<!->){v}\b", _without(behind)))  # fmt: skip
+            read = no_directives(behind)
+            yield from ((m.start(), f"{v} {READ}") for v in reduced(m)
+                        if re.search(rf"(?<![\w.])(?<!->){v}\b", read))  # fmt: skip
 
 
 def _combined(later: list[re.Match[str]]) -> Iterator[str]:
@@ -63,7 +64,7 @@ def _combined(later: list[re.Match[str]]) -> Iterator[str]:
     for m in later:
         if m["what"] in ("parallel", "barrier"):
             return
-        yield from _reduced(m) if m["what"] in SHARES else ()
+        yield from reduced(m) if m["what"] in SHARES else ()
         if _is_barrier(m):
             return
 
@@ -74,7 +75,8 @@ def _is_barrier(m: re.Match[str]) -> bool:
     return waits or m["what"] == "barrier"
 
 
-def _reduced(m: re.Match[str]) -> list[str]:
+def reduced(m: re.Match[str]) -> list[str]:
+    """Variables that the clauses of a directive reduce."""
     names = ",".join(REDUCTION.findall(m["clauses"])).split(",")
     return [name for n in names if (name := n.partition("[")[0].strip()).isidentifier()]
 
@@ -83,9 +85,9 @@ def _sets(body: str, name: str) -> bool:
     return bool(re.search(rf"(?<![\w.])(?<!->){name}\s*(?:[-+*/]?=(?!=)|\+\+|--)", body))
 
 
-def _without(text: str) -> str:
-    """A text without its directives, whose clauses name variables."""
-    return DIRECTIVE.sub("", text)
+def no_directives(text: str) -> str:
+    """A text with blanks for its directives, whose clauses name variables."""
+    return DIRECTIVE.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text)
 
 
 def _region(text: str, at: int) -> int:
