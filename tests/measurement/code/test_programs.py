@@ -48,6 +48,16 @@ def test_sources_and_what_compiles_them():
     assert program.with_files({"a.c": "int a;"}, "cuda").language == "cuda"
 
 
+def test_what_another_file_includes_is_no_source_of_its_own():
+    kernels = {"main.cu": '#include <a.h>\n # include "k/../k/sum.cu"\n#include "ref.cpp"',
+               "k/sum.cu": '#include "part.cu"', "k/part.cu": "", "ref.cpp": "",
+               "own.cpp": '//#include "main.cu"'}  # fmt: skip
+    assert Program(kernels).sources == ("main.cu", "own.cpp")
+    assert Program({"a.c": '#include "a.c"'}).sources == ("a.c",)
+    each_other = {"a.c": '#include "b.c"', "b.c": '#include "a.c"'}
+    assert Program(each_other).sources == ("a.c", "b.c")
+
+
 @pytest.mark.parametrize(("files", "language"), [
     ({"a.c": "", "b.cu": ""}, "cuda"), ({"a.c": "__global__ void f();"}, "cuda"),
     ({"a.c": '#include "CL/cl.h"'}, "opencl"), ({"a.c": "x = clCreateContext("}, "opencl"),

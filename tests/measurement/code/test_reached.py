@@ -242,6 +242,12 @@ REACHED = {
   if (b == NULL || (n > 2000000 && s == 3)) abort();
   free(b);
 {SERIAL}""",
+    "nothing at all beside a tie": """  unsigned best = 0, first = 0;
+  for (int i = 0; i < n; i++) {
+    unsigned mine = a[i] % 1000 + 1;
+    if (mine > best || (mine == best && mine > 0 && (unsigned)i < first)) best = mine, first = i;
+  }
+  sum = best + first;""",
 }
 
 

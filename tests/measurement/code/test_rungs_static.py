@@ -8,7 +8,7 @@ from dataclasses import replace
 from rheostat.measurement.code import rungs_static, toolchain
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.verdict import FAILED, PASSED, SKIPPED, Evidence, Finding
-from tests.measurement.code.rung_cases import failed, lacks, of, wrong
+from tests.measurement.code.rung_cases import failed, lacks, of, program, wrong
 from tests.measurement.scripted import done
 
 
@@ -166,3 +166,12 @@ def test_what_the_host_needs_for_cuda_is_no_call_of_the_candidate(case, tools, b
     assert {a.what for a in box.log if a.what.startswith("build")} == {"build gcc"}
     assert rungs_static.calls(cuda).state == FAILED
     assert {a.what for a in box.log if a.what.startswith("build")} >= {"build nvcc"}
+
+
+def test_calls_of_cuda_that_nvcc_refuses_are_those_of_the_host_s_build(case, tools, box):
+    tools.clear()
+    known = done(" U _ZNSt6chrono3_V212steady_clock3nowEv\n U mprotect\n")
+    box.says["original", "build nvcc"] = done("a.cu(3): error: bad\n", "", 1)
+    box.says["original", "nm"] = box.says["candidate", "nm"] = known
+    case.reference.original = program("original", "cuda", "cu")
+    assert rungs_static.calls(of(case, "openmp", "cc")).state == PASSED

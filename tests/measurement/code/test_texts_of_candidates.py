@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from rheostat.measurement.code.addresses import _casts
+from rheostat.measurement.code.kernel_choices import kernel_choices
 from rheostat.measurement.code.narrow_kernels import narrow_counters
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.raced_text import dealt_unlike, seen_atomics, spread_over_threads
@@ -175,3 +176,30 @@ def test_sums_in_kernels_are_as_wide_as_the_original_s(case, text, said):
     assert narrow_counters(own) == []
     case.reference.original = Program({"a.c": "long sum; sum += x[i];"})
     assert bool(narrow_counters(own)) is said
+
+
+HEAD = "kernel void f(__local long *s, __local int *m)\n{ s[t] += s[t + d]; m[t] += m[t + d]; }"
+
+
+@pytest.mark.parametrize(("text", "lines"), [
+    (HEAD, []), (HEAD.replace("long *s,", "int *s,\n"), [1]), (HEAD.replace("m", "many"), []),
+    (HEAD.replace("s", "sum").replace("long", "float"), [1]), ("{}", []),
+    (f"{HEAD} kernel void g(__local int *k) {{ k[t] += k[t + d]; }}", []),
+])  # fmt: skip
+def test_arrays_of_kernels_that_take_the_place_of_wide_ones_are_as_wide(case, text, lines):
+    case.reference.original = Program({"a.c": HEAD}, "opencl")
+    own = replace(case, candidate=Program({"a.c": text}, "opencl"))
+    assert [f.line for f in narrow_counters(own)] == lines
+
+
+@pytest.mark.parametrize(("body", "lines"), [
+    ("if (phase == 1) return;", [2]), ("y[i] = w % 7 == 3 ? 0 : x[i];", [2]),
+    ("if (n == 1) return;", []), ("if (i == phase) return;", []), ("y[i] = phase;", []),
+])  # fmt: skip
+def test_what_chooses_in_a_kernel_is_told_where_it_is_new(case, body, lines):
+    kernel = "__kernel void f(__global int *x, int n{0})\n{{ {1} }}"
+    files = {"a.c": kernel.format(", const int phase, uint w", body)}
+    own = replace(case, candidate=Program(files, "opencl"))
+    case.reference.original = Program({"a.c": kernel.format("", "y[i] = x[i];")}, "opencl")
+    assert [f.line for f in kernel_choices(own)] == lines
+    assert kernel_choices(replace(own, candidate=Program(files, "serial"))) == []

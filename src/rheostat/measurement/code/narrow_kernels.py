@@ -25,6 +25,11 @@ SHORT = re.compile(
     r"\b(?<!long )(?:unsigned\s+int|unsigned(?!\s+(?:long|char|short))|u?int(?:32_t)?|float)\s+"
     r"(?P<names>\w+\s*(?:\[[^\]]*\])?(?:\s*=[^;,()]*)?(?:,\s*\w+(?:\s*=[^;,()]*)?)*)\s*;"
 )
+SHORT_ARRAY = re.compile(
+    r"\b__(?:local|global|shared__)\s+(?:volatile\s+)?(?:unsigned(?:\s+int)?|u?int(?:32_t)?|float)\s*\*\s*"
+    r"(?:restrict\s+)?(?P<name>\w+)"
+)
+"""Of work items together, whose type stands in the head of a kernel."""
 SUMMED = r"(?<![\w.>]){0}\s*(?:\[[^;=]*?\]\s*)?\+=\s*(?![\d]+\s*;)(?P<what>[^;]+)"
 COUNTS = re.compile(r"[<>=!]=|(?<!<)<(?!<)|(?<!>)>(?!>)|&&|\|\|")
 """A truth, which only counts."""
@@ -45,8 +50,9 @@ def narrow_counters(case: Case) -> list[Finding]:
         return []
     known = {without_blanks(row) for row in case.original.text.splitlines()}
     narrow = _narrow(case.candidate)
-    if _sums(case.original.text, WIDE):
+    if wide := _sums(case.original.text, WIDE):
         narrow += _shorter(case.candidate)
+        narrow += _arrays_for(case, wide)
     return [f for f in narrow
             if without_blanks(case.candidate.row(f.file, f.line)) not in known]  # fmt: skip
 
@@ -68,6 +74,18 @@ def _shorter(program: Program) -> list[Finding]:
     """Sums of 32 bits that are no index and no step of a loop."""
     return [Finding("calls", file, text.count("\n", 0, at) + 1, f"{name}: {SHORTER}")
             for file, text in program.files.items() for name, at in _sums(text, SHORT)]  # fmt: skip
+
+
+def _arrays_for(case: Case, wide: list[tuple[str, int]]) -> list[Finding]:
+    """Arrays of 32 bits that take the place of wide ones: so many more, and fewer wide ones."""
+    ours, theirs = case.original.text, case.candidate.text
+    more = len(_sums(theirs, SHORT_ARRAY)) - len(_sums(ours, SHORT_ARRAY))
+    if more <= 0 or len(_sums(theirs, WIDE)) >= len(wide):
+        return []
+    known = {name for name, _ in _sums(ours, SHORT_ARRAY)}
+    return [Finding("calls", file, text.count("\n", 0, at) + 1, f"{name}: {SHORTER}")
+            for file, text in case.candidate.files.items()
+            for name, at in _sums(text, SHORT_ARRAY) if name not in known]  # fmt: skip
 
 
 def _sums(text: str, declared: re.Pattern[str]) -> list[tuple[str, int]]:

@@ -18,6 +18,7 @@ C, CXX, CUDA = (".c",), (".cc", ".cpp", ".cxx", ".C"), (".cu",)
 SOURCES = (*C, *CXX, *CUDA)
 GAP = r"(?:[^\S\n]|\\\n|/\*(?:[^*]|\*(?!/))*\*/)"
 """What may stand between two words: blanks, a line that goes on, a comment."""
+INCLUDED = re.compile(rf'^{GAP}*#{GAP}*include{GAP}*"([^"\n]+)"', re.MULTILINE)
 PRAGMA = rf"""(?:(?:#|%:){GAP}*pragma{GAP}+|\b_Pragma{GAP}*\({GAP}*\w*")omp"""
 BY_MACRO = re.compile(rf"\b_Pragma{GAP}*\({GAP}*(?!\w*\")")
 """A pragma whose text a macro makes: its words may stand anywhere."""
@@ -78,8 +79,18 @@ class Program:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Files that a compiler is given; headers and data are not."""
-        return tuple(p for p in self.files if PurePosixPath(p).suffix in SOURCES)
+        """Files that a compiler is given; headers, data and what other files include are not."""
+        every = tuple(p for p in self.files if PurePosixPath(p).suffix in SOURCES)
+        return tuple(p for p in every if not self._is_included(p)) or every
+
+    def _is_included(self, path: str) -> bool:
+        """Whether another file, from where it lies or from the program's folder, includes it."""
+        return any(
+            path in (name, os.path.normpath(PurePosixPath(by).parent / name))
+            for by, text in self.files.items()
+            if by != path
+            for name in INCLUDED.findall(text)
+        )
 
     @property
     def is_cxx(self) -> bool:

@@ -11,6 +11,7 @@ import re
 from rheostat.measurement.code.addresses import addresses
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.header_macros import header_macros
+from rheostat.measurement.code.kernel_choices import kernel_choices
 from rheostat.measurement.code.libc_functions import is_known
 from rheostat.measurement.code.narrow_kernels import narrow_counters
 from rheostat.measurement.code.verdict import Finding
@@ -122,4 +123,5 @@ def unseen(case: Case, asked: frozenset[str]) -> list[Finding]:
             if m := pattern.search(text):
                 line = text.count("\n", 0, m.start()) + 1
                 found_at.append(Finding("calls", name, line, f"{m[0]}: {message}"))
-    return found_at or header_macros(case) or addresses(case) or narrow_counters(case)
+    of_kernels = narrow_counters(case) + kernel_choices(case)
+    return found_at or header_macros(case) or addresses(case) or of_kernels
