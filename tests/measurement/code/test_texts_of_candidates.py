@@ -7,10 +7,12 @@ from dataclasses import replace
 import pytest
 
 from rheostat.measurement.code.addresses import _casts
+from rheostat.measurement.code.bounded_exponents import unbounded_exponents
 from rheostat.measurement.code.kernel_choices import kernel_choices
 from rheostat.measurement.code.narrow_kernels import narrow_counters
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.raced_text import dealt_unlike, seen_atomics, spread_over_threads
+from rheostat.measurement.code.reached_guards import guards_rounding
 from rheostat.measurement.code.same_text import _apart, _own, _reached
 from rheostat.measurement.code.unseen import unseen
 from tests.measurement.code.rung_cases import program
@@ -203,3 +205,28 @@ def test_what_chooses_in_a_kernel_is_told_where_it_is_new(case, body, lines):
     case.reference.original = Program({"a.c": kernel.format("", "y[i] = x[i];")}, "opencl")
     assert [f.line for f in kernel_choices(own)] == lines
     assert kernel_choices(replace(own, candidate=Program(files, "serial"))) == []
+
+
+@pytest.mark.parametrize(("text", "lines"), [
+    ("\ny = exp(x[i]);", [2]), ("y = expf((float)(x[i]) - top);", []), ("y = exp(-x[i]);", []),
+    ("x[i] -= top;\ny = exp(x[i]);", []), ("d = x[i] - top; y = __expf(d);", []),
+    ("y = expand(x[i]) + exp(1.0);", []), ("y = native_exp(x[i]) / exp(top);", [1, 1]),
+])  # fmt: skip
+def test_an_exponential_keeps_the_difference_of_the_original(case, text, lines):
+    case.reference.original = Program({"a.c": "y = exp(x[i] - max(top, f(2)));"})
+    own = replace(case, candidate=Program({"a.c": text}))
+    assert [f.line for f in unbounded_exponents(own)] == lines
+    case.reference.original = Program({"a.c": "y = exp(x[i] - top) + exp(z);"})
+    assert unbounded_exponents(own) == []
+
+
+@pytest.mark.parametrize(("row", "known"), [
+    ("in[i] = c < m ? c : m - 1;", True), ("if (c == m) c = m - 1;", True),
+    ("if (c >= m) c--;", True), ("k < m ? k : m - 1", False),
+    ("in[i] = c < m ? c : m - 2;", False), ("c < n ? c : n - 1;", False),
+    ("if (c > m) c = m - 1;", False),
+])  # fmt: skip
+def test_a_guard_of_the_cell_of_a_fraction_is_no_question(row, known):
+    cell = "int c = (int)((x[i] - floor(x[i])) * m);"
+    assert guards_rounding(row, f"{cell}\n{row}") is known
+    assert not guards_rounding(row, "int c = (int)(x[i] * m);")

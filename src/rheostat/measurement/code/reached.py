@@ -25,6 +25,7 @@ from rheostat.measurement.code.hash_texts import weakened
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.program_inputs import ProgramInput
 from rheostat.measurement.code.reached_choices import MOST_ROW
+from rheostat.measurement.code.reached_guards import guards_rounding
 from rheostat.measurement.code.reached_left import Left, left_of
 from rheostat.measurement.code.reached_marks import Comparison, Marked
 from rheostat.measurement.code.reached_stated import stated_ends
@@ -152,7 +153,7 @@ def _beyond(case: Case, left: Left) -> list[Finding]:
     unmarked = _lines(case.original) if case.original.language in UNMARKED else set()
     for c, missing in left.comparisons:
         row = case.candidate.row(*c.at[:2])
-        if without_blanks(row) in unmarked:
+        if without_blanks(row) in unmarked or guards_rounding(row, case.candidate.text):
             continue
         text, kind = (without_blanks(row), c.how, missing), (c.how, c.constant, missing)
         row = row[:MOST_ROW]

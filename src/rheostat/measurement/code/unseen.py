@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from rheostat.measurement.code.addresses import addresses
+from rheostat.measurement.code.bounded_exponents import unbounded_exponents
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.header_macros import header_macros
 from rheostat.measurement.code.kernel_choices import kernel_choices
@@ -123,5 +124,5 @@ def unseen(case: Case, asked: frozenset[str]) -> list[Finding]:
             if m := pattern.search(text):
                 line = text.count("\n", 0, m.start()) + 1
                 found_at.append(Finding("calls", name, line, f"{m[0]}: {message}"))
-    of_kernels = narrow_counters(case) + kernel_choices(case)
-    return found_at or header_macros(case) or addresses(case) or of_kernels
+    by_text = narrow_counters(case) + kernel_choices(case) + unbounded_exponents(case)
+    return found_at or header_macros(case) or addresses(case) or by_text
