@@ -296,11 +296,13 @@ def test_an_expected_run_bounds_a_candidate_s():
 def test_a_sandbox_says_why_it_cannot_be_used(monkeypatch):
     there = {"bwrap"}
     monkeypatch.setattr("shutil.which", lambda name: name if name in there else None)
-    assert Bubblewrap().why() == "prlimit not installed: apt-get install bubblewrap util-linux"
+    assert Bubblewrap().why() == (
+        "prlimit and setpriv not installed: apt-get install bubblewrap util-linux"
+    )
     there.clear()
-    assert Bubblewrap().why().startswith("bwrap and prlimit not installed: apt-get")
+    assert Bubblewrap().why().startswith("bwrap and prlimit and setpriv not installed: apt-get")
     assert Apptainer().why() == "apptainer not installed"
-    there |= {"bwrap", "prlimit", "apptainer"}
+    there |= {"bwrap", "prlimit", "setpriv", "apptainer"}
     for says, why in ((done(), ""), (done("", " no namespaces \n", 1), "bubblewrap: no namespaces"),
                       (done("", "", 3), "bubblewrap: ended with status 3")):  # fmt: skip
         monkeypatch.setattr(Bubblewrap, "run", lambda *_, says=says, **__: says)

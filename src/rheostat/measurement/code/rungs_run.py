@@ -13,6 +13,8 @@ from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.compare_output import differences
 from rheostat.measurement.code.cuda_on_host import ORDERS
 from rheostat.measurement.code.diagnostics import sanitizer_findings, without_lines
+from rheostat.measurement.code.idle_kernels import WHY as IDLE
+from rheostat.measurement.code.idle_kernels import idle_kernels
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.program_inputs import ProgramInput
 from rheostat.measurement.code.reached import WHY, unreached
@@ -135,10 +137,9 @@ def output(case: Case) -> Evidence:
         return case.failed("output", rare)
     if otherwise := elsewhere(case):
         return case.failed("output", otherwise)
-    if untried := unreached(case):
-        return case.not_shown("output", untried, WHY)
-    if alike := weak_hashes(case):
-        return case.not_shown("output", alike, ALIKE)
+    for doubts, why in ((unreached, WHY), (idle_kernels, IDLE), (weak_hashes, ALIKE)):
+        if findings := doubts(case):
+            return case.not_shown("output", findings, why)
     inputs = len(every) + len(case.reference.many) + len(case.beside_multiples)
     said = f"{inputs} inputs" if case.original.inputs.ranges else "the one input there is"
     none = "none at all" if case.original.inputs.ranges else "under its name, with text to be read"

@@ -629,6 +629,8 @@ void launch(Config config, const char *kernel, F body, A... arguments) {
     last_error = cudaErrorInvalidConfiguration;
     return;
   }
+  static const bool without = std::getenv("RHEOSTAT_WITHOUT_KERNELS") != nullptr;
+  if (without) return;
   put({kernel, config.grid, config.block, config.dynamic_b, [=]() { body(arguments...); }, config.stream});
 }
 

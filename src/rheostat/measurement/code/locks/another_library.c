@@ -2,7 +2,8 @@
    is done otherwise.  RHEOSTAT_LIBRARY in the environment: equal elements are sorted in any order,
    numbers that are drawn are others, and the clock jumps, to seconds that are nearly full, too.
    RHEOSTAT_PROCESSORS says how many processors there are; with many of them pages, caches and their
-   lines are larger, with one of them nothing is known of caches.  Loaded before the program. */
+   lines are larger, with one of them nothing is known of caches.  RHEOSTAT_WITHOUT_KERNELS: no kernel
+   of OpenCL runs.  Loaded before the program. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -109,4 +110,14 @@ int omp_get_num_procs(void) { return (int)sysconf(ONLINE); }
 unsigned _ZNSt6thread20hardware_concurrencyEv(void);
 unsigned _ZNSt6thread20hardware_concurrencyEv(void) {
   return (unsigned)processors((int)sysconf(ONLINE)); /* 0 where it is not known */
+}
+
+/* Kernels that are left out: what waits for one waits for what was put before it. */
+typedef int (*Kernel)(void *, void *, unsigned, const size_t *, const size_t *, const size_t *, unsigned, const void *, void *);
+typedef int (*Marker)(void *, unsigned, const void *, void *);
+int clEnqueueNDRangeKernel(void *queue, void *kernel, unsigned dimensions, const size_t *from, const size_t *many,
+                           const size_t *group, unsigned waits, const void *wait, void *event) {
+  if (getenv("RHEOSTAT_WITHOUT_KERNELS"))
+    return ((Marker)dlsym(RTLD_NEXT, "clEnqueueMarkerWithWaitList"))(queue, waits, wait, event);
+  return ((Kernel)dlsym(RTLD_NEXT, "clEnqueueNDRangeKernel"))(queue, kernel, dimensions, from, many, group, waits, wait, event);
 }
