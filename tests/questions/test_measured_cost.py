@@ -34,7 +34,7 @@ def cost(row: tuple[str, int, int, float]) -> float:
 def test_the_measured_configuration_of_least_cost_within_the_limit_is_taken(runs, most_s):
     answer = rh.llm.plan(runs, minimise="cost", gpu_price=PRICE, itl=f"{most_s}s")
     best = min((row for row in ROWS if row[3] <= most_s), key=cost)
-    assert tuple(answer.choice.setting.values()) == best[:3]
+    assert tuple(answer.setting.values()) == best[:3]
     assert answer.front.mean("cost_per_mtoken") == pytest.approx([*map(cost, ROWS)], rel=1e-4)
     assert answer.choice.because.evidence == "measured"
     assert NO_LAW in answer.notes
@@ -51,3 +51,4 @@ def test_prices_of_other_things_limits_that_nothing_holds_and_no_price_are_refus
     with pytest.raises(Infeasible) as stop:
         rh.llm.plan(runs, minimise="cost", gpu_price=3.0, itl="1ms")
     assert stop.value.answer.facts()["feasible"] is False
+    assert stop.value.answer.setting["gpu_model"] == "H100"

@@ -15,6 +15,7 @@ from rheostat.core.front import Front, Objective
 from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import GRADES, Outcome
 from rheostat.core.report import Grid, Report, Section
+from rheostat.core.space import Setting
 from rheostat.errors import DataError, Infeasible
 from rheostat.explanation.choices.choice import explain_choice, nearest_section
 from rheostat.explanation.choices.front import explain_front, front_table
@@ -57,6 +58,11 @@ class MeasuredCostAnswer(Answer):
     choice: Assignment | None = None
     nearest: int = -1
 
+    @property
+    def setting(self) -> Setting:
+        """The configuration to take; where nothing holds the limits, the one nearest to them."""
+        return self.front.setting(self.nearest if self.choice is None else self.choice.index)
+
     def report(self) -> Report:
         """The choice and the front."""
         row = None if self.choice is None else self.choice.index
@@ -65,7 +71,7 @@ class MeasuredCostAnswer(Answer):
             (taken, why), chosen = explain_choice(self.choice, self.front)
             sections, facts = [taken, why, *sections], {**facts, **chosen}
         elif self.nearest >= 0:
-            sections = [nearest_section(self.front, self.front.setting(self.nearest)), *sections]
+            sections = [nearest_section(self.front, self.setting), *sections]
         return Report("", sections, facts)
 
     def facts(self) -> dict[str, Any]:
