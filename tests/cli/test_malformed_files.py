@@ -88,7 +88,10 @@ def test_whatever_a_file_holds_the_command_ends_with_a_code_and_one_message(
 def test_a_value_that_cannot_be_measured_is_said_or_refused(
     home: Path, tmp_path: Path, name: str
 ) -> None:
-    """inf, 1e308, a negative count, text among numbers: never taken without a word."""
+    """inf, 1e308, a negative count, text among numbers: never taken without a word.
+
+    Every second of them by a seed; `make fuzz` tries them all.
+    """
     base, call = m.CALLS[name]
     silent = []
     valid = tmp_path / "0" / base
@@ -96,7 +99,10 @@ def test_a_value_that_cannot_be_measured_is_said_or_refused(
     shutil.copy(home / base, valid)
     clear(home)
     usual = set(_lines(told(call, home, valid)[2]))
-    for number, (what, content) in enumerate(m.poisoned(base, valid.read_text()), 1):
+    every = list(m.poisoned(base, valid.read_text()))
+    if not os.environ.get("RHEOSTAT_FUZZ"):
+        every = random.Random(f"{name} {m.SEED}").sample(every, (len(every) + 1) // 2)
+    for number, (what, content) in enumerate(every, 1):
         clear(home)
         file = tmp_path / str(number) / base
         file.parent.mkdir()
