@@ -104,13 +104,14 @@ class CSource:
         return bodies
 
     @cached_property
+    def definitions(self) -> list[Node]:
+        """Definitions of functions, also of one name, in order of the file."""
+        return [n for n in walk(self.tree.root_node) if n.type == "function_definition"]
+
+    @cached_property
     def functions(self) -> dict[str, Node]:
-        """Definitions of functions by name."""
-        return {
-            name: node
-            for node in walk(self.tree.root_node)
-            if node.type == "function_definition" and (name := self._function_name(node))
-        }
+        """Definitions of functions by name; of several the last."""
+        return {name: node for node in self.definitions if (name := self._function_name(node))}
 
     def _function_name(self, node: Node) -> str:
         declarator = node.child_by_field_name("declarator")

@@ -38,8 +38,7 @@ def with_atomic_reads(text: str) -> str:
     if SWAP not in text:
         return text
     source = CSource(text, "tree_sitter_cuda")
-    functions = [n for n in walk(source.tree.root_node) if n.type == "function_definition"]
-    return source.edited(e for f in functions for e in _reads(source, f))
+    return source.edited(e for f in source.definitions for e in _reads(source, f))
 
 
 def _reads(source: CSource, function: Node) -> Iterator[Edit]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from rheostat.measurement.code.syntax_tree import walk
 from rheostat.tradeoff.variants.c_source import CSource, Edit, Node
 from rheostat.tradeoff.variants.cuda_kernels import changes
+from rheostat.tradeoff.variants.cuda_text import DEFINE
 
 BARRIER = "__syncthreads"
 RESTRICT = re.compile(r"\s*\b__restrict(?:__)?\b")
@@ -37,9 +37,8 @@ def with_own_parameters(text: str) -> str:
     if BARRIER not in text:
         return text
     source = CSource(text, "tree_sitter_cuda")
-    macros = "\n".join(m[0] for m in re.finditer(r"#[ \t]*define(?:[^\n]*\\\n)*[^\n]*", text))
-    functions = [n for n in walk(source.tree.root_node) if n.type == "function_definition"]
-    return source.edited(e for f in functions for e in _copies(source, f, macros))
+    macros = "\n".join(m[0] for m in DEFINE.finditer(text))
+    return source.edited(e for f in source.definitions for e in _copies(source, f, macros))
 
 
 def _copies(source: CSource, function: Node, macros: str) -> Iterator[Edit]:

@@ -276,8 +276,8 @@ def device_functions(source: CSource) -> dict[str, Node]:
         Parsed as CUDA.
     """
     return {
-        name: node for node in walk(source.tree.root_node) if node.type == "function_definition"
-        and "__device__" in _head(source, node) and (name := _name(source, node))
+        name: node for node in source.definitions
+        if "__device__" in _head(source, node) and (name := _name(source, node))
     }  # fmt: skip
 
 

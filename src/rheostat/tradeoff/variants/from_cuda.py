@@ -126,8 +126,9 @@ def _translated(lines: Lines, pragma: str, files: Mapping[str, str]) -> str:
 
 
 def _kernels(source: CSource) -> list[CudaKernel]:
-    nodes = (n for n in walk(source.tree.root_node) if n.type == "function_definition")
-    return [CudaKernel(source, n) for n in nodes if "__global__" in _before_body(source, n)]
+    return [
+        CudaKernel(source, n) for n in source.definitions if "__global__" in _before_body(source, n)
+    ]
 
 
 def _declared(source: CSource, kernels: Mapping[str, CudaKernel]) -> Iterator[Edit]:
