@@ -69,6 +69,19 @@ def test_search_of_runs_that_all_fail_says_so(space, capsys):
     assert json.loads(out)["choice"] is None
 
 
+def test_a_knob_that_the_command_does_not_use_is_named(space, capsys):
+    ask = ["search", space, "--objectives", "runtime_s", "--budget", "2", "--json", "--measure"]
+    code, out, err = told(capsys, *ask, "echo '{\"runtime_s\": 1}'")
+    assert code == 0
+    said = (
+        "the command does not use nodes, mode: runs differ by nothing there; "
+        "put {nodes}, {mode} into it"
+    )
+    assert err.count(said) == 1
+    assert said in json.loads(out)["notes"]
+    assert said not in told(capsys, *ask, "echo '{\"runtime_s\": 0.'{nodes}'}' {mode}")[2]
+
+
 def test_search_says_what_the_command_should_have_printed(space, capsys):
     code, _, err = told(capsys, "search", space, "--measure", "echo 3", "--method", "sobol")
     assert code == 1

@@ -29,18 +29,36 @@ SCRIPTS = ["sh -c 'printf %s \"$1\" | cat' sh {x}", "/bin/sh -c 'run \"$1\"' run
 QUOTED = [
     "sh -c 'run {x}'", 'echo "{x}"', "echo \\{x}", "echo `run {x}`", 'echo "$(echo "{x}")"',
     "cat <<E\n{x}\nE", "echo $(({x}))", "echo $'it\\'s {x}'", "true # no {x}",
-    'echo "`echo "{x}"`"', "echo \"${{A:-\"{x}\"}}\"", "# it's\necho 'a {x}'",
+    'echo "`echo "{x}"`"', "echo \"${A:-\"{x}\"}\"", "# it's\necho 'a {x}'",
     "echo \"$(case a in a) echo \"{x}\";; esac)\"",
-    "echo $(echo '{x}')", "(({x}))", "echo \"a\"'b {x}'", "echo {x} '{x}'", "echo ${{A:-'{x}'}}",
+    "echo $(echo '{x}')", "(({x}))", "echo \"a\"'b {x}'", "echo {x} '{x}'", "echo ${A:-'{x}'}",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("template", QUOTED)
-def test_a_place_inside_quotes_is_refused_with_the_form_that_works(template):
-    with pytest.raises(DataError, match="stands inside quotes") as refused:
-        ShellLine(template)
-    assert "sh -c 'run \"$1\"' sh {x}" in str(refused.value)
+def test_a_place_inside_quotes_takes_plain_words_alone(template):
+    line = ShellLine(template)
+    assert line.filled({"x": "1.5e3"}) == template.replace("{x}", "1.5e3")
+    with pytest.raises(DataError, match="no plain word") as refused:
+        line.filled({"x": "$(ls)"})
+    assert "sh -c 'run \"$1\" | tail -1' sh {x}" in str(refused.value)
     assert ShellLine("sh -c 'printf %s \"$1\"' sh {x}").filled({"x": "$(ls) b"})
+
+
+SHELLS_OWN = [
+    "run {x} | awk '{print $2}'", "printf '{\"a\": {\"b\": %s}}' {x}", "echo ${HOME} {x}",
+    "echo {1..3} {a,b} {x}", "find . -exec run {x} {} +", "f() { run {x}; }", "echo {x} }",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("template", SHELLS_OWN)
+def test_other_braces_are_the_shells_own(template):
+    assert ShellLine(template).filled({"x": 4}) == template.replace("{x}", "4")
+
+
+def test_a_line_whose_braces_are_all_doubled_is_read_so():
+    line = ShellLine('printf \'{{"a": {{"b": %s}}}}\' {x}')
+    assert line.filled({"x": 4}) == 'printf \'{"a": {"b": %s}}\' 4'
 
 
 @pytest.mark.parametrize("template", UNQUOTED)
@@ -86,8 +104,8 @@ ONCE_MORE = [
     "python -c {x}", "/usr/bin/python3.11 -c {x}", "awk {x}", "perl -e {x}",
     "find . -exec sh -c {x} \\;", "xargs sh -c {x}", "A=1 run {x}", "run {x} &", "run\n{x}",
     "$(printf %s {x})", "`echo sh` -c {x}", "$HOME/sh {x}", "srun sh -c {x}", "srun 's'h -c {x}",
-    "srun /bin/s? -c {x}", "srun {{ba,}}sh -c {x}", "{x} a", "> log sh -c {x}", "(run {x})",
-    "{{ run {x}; }}", "! run {x}", "printf -v {x} 1", "printf {x} {x}", "'printf' -v {x} 1",
+    "srun /bin/s? -c {x}", "srun {ba,}sh -c {x}", "{x} a", "> log sh -c {x}", "(run {x})",
+    "{ run {x}; }", "! run {x}", "printf -v {x} 1", "printf {x} {x}", "'printf' -v {x} 1",
     "sh -c \"$S\" sh {x}", "sh -c 'a'{x} sh", "sh +x {x}", "sh -c 'a' {x}", "sh",
 ]  # fmt: skip
 
@@ -103,9 +121,9 @@ def test_where_a_value_could_be_run_it_is_a_plain_word(template):
 
 @pytest.mark.parametrize(
     ("template", "said"),
-    [("echo {x!r}", "a name alone"), ("echo {x:>9}", "a name alone"), ("echo {}", "a name alone"),
-     ("echo {x", "a brace is written"), ("echo }", "a brace is written"), ("a\0", "NUL"),
-     ("echo {y}", "must be one of x; got 'y'"), ("echo {x.__class__}", "must be one of x")],
+    [("echo {x!r}", "a name alone"), ("echo {x:>9}", "a name alone"), ("a\0", "NUL"),
+     ("echo {x.__class__}", "a name alone"), ("echo ${x}", "variable of the shell"),
+     ("echo {y}", "must be one of x; got 'y'"), ("awk '{print}' {x}", "{ print }")],
 )  # fmt: skip
 def test_what_stands_in_braces_is_the_name_of_a_knob(template, said):
     with pytest.raises(DataError, match=said):

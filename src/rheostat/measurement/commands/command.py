@@ -47,8 +47,7 @@ TOO_SHORT = (
 class Command:
     r"""Measure settings by running ``template`` with ``{knob}`` replaced by its value.
 
-    Braces of the shell's own are doubled, as in Python's format strings.  Each value is one word
-    (`ShellLine`), so that ``{knob}`` cannot stand inside quotes.
+    Each value is one word, inside quotes a plain one; other braces are the shell's (`ShellLine`).
     A run's time is measured here, around the command.  What the command prints counts where it says
     what it is: a line that is a JSON object of numbers, ``{"runtime_s": 12.5}``, or of texts under
     names with a unit, ``"12.5 ms"``; a bare number does not, as it may be a checksum.  With
@@ -77,13 +76,13 @@ class Command:
     Raises
     ------
     DataError
-        The template has a place where a value could run; when called, it names a knob that is not
-        there, or a quantity is missing.
+        When called: the template names a knob that is not there or has a place where a value could
+        run, or a quantity is missing.
 
     Examples
     --------
     >>> from rheostat import table
-    >>> measure = Command("printf '{{\"runtime_s\": %s, \"power_w\": 50}}' {nodes}", ["energy_j"])
+    >>> measure = Command("printf '{\"runtime_s\": %s, \"power_w\": 50}' {nodes}", ["energy_j"])
     >>> measure(table({"nodes": [4, 8]})).mean("energy_j")
     array([200., 400.])
     """

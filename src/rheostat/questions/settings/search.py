@@ -19,6 +19,7 @@ from rheostat.explanation.choices.choice import explain_choice, nearest_section
 from rheostat.explanation.choices.front import explain_front, front_table, ran_once
 from rheostat.explanation.narrate import Narrative
 from rheostat.measurement.commands.command import Command
+from rheostat.measurement.commands.shell_line import ShellLine
 from rheostat.measurement.meters import meters
 from rheostat.prediction.saved_models.persist import PREDICTORS, load
 from rheostat.questions import inputs, listener
@@ -52,6 +53,7 @@ NO_METER = (
     "nothing here reads energy ({why}): the command must print energy_j or power_w. If it "
     "cannot: --objectives {without} needs neither, --power-model predicts power"
 )
+UNUSED = "the command does not use {names}: runs differ by nothing there; put {places} into it"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -207,7 +209,7 @@ def search(
     Examples
     --------
     >>> import rheostat as rh
-    >>> line = "printf '{{\"runtime_s\": %s, \"power_w\": 9}}' {threads}"
+    >>> line = "printf '{\"runtime_s\": %s, \"power_w\": 9}' {threads}"
     >>> answer = rh.search("threads=1,2,4", line, budget=3, method="exhaustive", rule="energy=30J")
     >>> answer.choice.setting
     {'threads': 1}
@@ -231,6 +233,9 @@ def search(
     seconds = parse_duration(timeout) if isinstance(timeout, str) else timeout
     runs = {"repeat": repeat, "timeout_s": seconds, "warm_up": warm_up, "check": check}
     meter = _meter(measure, knobs, wanted, runs, power_model)
+    unused = _unused(measure, knobs)
+    for message in unused:
+        listener.note(message)
     options, again = _measured(asker, meter, budget, journal)
     said = (*options.outcome.notes, *getattr(meter, "notes", ()))
     messages = tuple(dict.fromkeys(n.message for n in said))
@@ -239,7 +244,8 @@ def search(
     shown = options if at_hand is None else asker.front
     best = best_so_far(asker, *rules)
     return _chosen(
-        MeasuredAnswer(front=shown, repeats=again, measured_by=messages, best=best), rules
+        MeasuredAnswer(front=shown, repeats=again, measured_by=(*unused, *messages), best=best),
+        rules,
     )
 
 
@@ -283,6 +289,14 @@ def _meter(
     printed = [q for q in wanted if q not in (watts | derived if model else derived)]
     run = Command(given, printed, meters=sensors, **runs)
     return run if model is None else PredictedPower(run, model)
+
+
+def _unused(measure: str | searching.Measure, knobs: Space) -> tuple[str, ...]:
+    """Before the first run: the knobs that a command does not use."""
+    turned = [k.name for k in knobs.knobs if len(k.values) != 1]
+    names = ShellLine(measure).unused(turned) if isinstance(measure, str) else ()
+    places = ", ".join(f"{{{name}}}" for name in names)
+    return (UNUSED.format(names=", ".join(names), places=places),) if names else ()
 
 
 def _chosen(answer: MeasuredAnswer, rules: tuple[Any, tuple[Any, ...]]) -> SearchAnswer:
