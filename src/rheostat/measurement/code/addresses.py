@@ -101,7 +101,7 @@ def _in_registers(case: Case, made: Built) -> str:
     code, opt = made.said.stdout, toolchain.llvm_tool("opt")
     if not opt:
         return code
-    run = case.bench.sandbox.run([opt, "-passes=sroa", "-S", "-"], made.folder, stdin=code)
+    run = case.bench.tool([opt, "-passes=sroa", "-S", "-"], made, code)
     return run.stdout if run.ok else code
 
 

@@ -22,7 +22,7 @@ HEAD = re.compile(r"(\d+) (\d+)\n")
 def library(name: str = LIBRARY) -> Program:
     """What is loaded before a program: what forks, or another one of that name."""
     text = (files(__package__) / "locks" / f"{name}.c").read_text(encoding="utf-8")
-    return Program({f"{name}.c": text}, flags=("-ldl",))
+    return Program({f"{name}.c": text}, flags=("-ldl",), is_kept=True)
 
 
 def asked(every: Sequence[ProgramInput], most_cpu_s: float, reads_stderr: bool) -> str:

@@ -19,6 +19,7 @@ from rheostat.measurement.code import (
 from rheostat.measurement.code.another_library import LIBRARY
 from rheostat.measurement.code.case import Case, RungOptions, RungUnavailable
 from rheostat.measurement.code.compare_output import Tolerance
+from rheostat.measurement.code.kept_results import KeptResults
 from rheostat.measurement.code.peak_memory import PARENT
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.program_inputs import ProgramInputs
@@ -98,6 +99,7 @@ class Verifier:
             With evidence of every rung.
         """
         reference = self.reference
+        candidate = replace(candidate, is_kept=False)
         if set(rungs) - {"parse"}:
             reference.expected  # noqa: B018 - the original's mistakes are told first
         evidence: list[Evidence] = []
@@ -121,7 +123,9 @@ class Verifier:
         )  # fmt: skip
 
     def _notes(self) -> tuple[str, ...]:
-        notes = list(self.reference.notes)
+        notes = [*self.reference.notes]
+        if said := self.reference.bench.kept.words:
+            notes.append(said)
         inputs = self.reference.original.inputs
         if not inputs.ranges:
             notes.append(NO_INPUT)
@@ -184,9 +188,11 @@ def verifier(
     """
     if inputs is not None:
         original = replace(original, inputs=inputs)
+    original = replace(original, is_kept=True)
     drawn = secrets.randbelow(2**31) if seed is None else seed
     with workspace() as folder:
-        bench = Workbench(confined_by or sandbox(), folder)
+        walls = confined_by or sandbox()
+        bench = Workbench(walls, folder, kept=KeptResults.of(original, walls.name))
         reference = Reference(original, bench, drawn, tolerance or Tolerance(), count)
         yield Verifier(reference, options or RungOptions())
 

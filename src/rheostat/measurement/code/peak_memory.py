@@ -40,7 +40,8 @@ int main(int argc, char **argv) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 """
-    }
+    },
+    is_kept=True,
 )
 FILE = "rheostat-parent"
 
@@ -76,6 +77,7 @@ def peak_memory_b(
         shutil.copy(parent.folder / BINARY, tool)
         give_away(tool)
     mark = secrets.token_hex(8)
-    run = bench.run(built, given, threads=threads, limits=limits, wrapper=(f"./{FILE}", mark))
+    run = bench.run(built, given, threads=threads, limits=limits, wrapper=(f"./{FILE}", mark),
+                    anew=True)  # fmt: skip
     said = re.findall(rf"^{mark} (\d+)$", run.stderr, re.MULTILINE)
     return 1024.0 * float(said[-1]) if run.ok and said else math.nan

@@ -45,6 +45,8 @@ class Program:
         What its inputs are drawn from; hidden from whoever wrote a candidate.
     name : str
         For reports.
+    is_kept : bool
+        Whether what its builds and runs give may be kept for the next candidate: an original's.
 
     Examples
     --------
@@ -60,6 +62,7 @@ class Program:
     flags: tuple[str, ...] = ("-O2",)
     inputs: ProgramInputs = field(default_factory=ProgramInputs)
     name: str = ""
+    is_kept: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
         problems = [

@@ -88,7 +88,7 @@ def _net(case: Case, built: Built, counts: WorkCounts) -> float:
     program = built.program
     empty = Program(
         {"empty.cc" if program.is_cxx else "empty.c": EMPTY},
-        program.language, flags=program.flags,
+        program.language, flags=program.flags, is_kept=True,
     )  # fmt: skip
     made = case.bench.build(empty, built.kind)
     nothing = _counts(case, made, Expected(ProgramInput(), "", 0.0, 0.0))
@@ -122,7 +122,7 @@ def time(case: Case) -> Evidence:
 
     def seconds(built: Built) -> float:
         limits = expected.limits(threads)
-        run = case.bench.run(built, expected.given, threads=threads, limits=limits)
+        run = case.bench.run(built, expected.given, threads=threads, limits=limits, anew=True)
         if built is case.built and run.ok:
             wrong.extend(case.wrong("time", run, expected, f" and {threads} threads, timed"))
         return run.wall_s if run.ok else math.nan
@@ -258,12 +258,13 @@ def _metered(case: Case) -> Evidence | None:
     """What the meters say of runs in turns; None where they could not tell."""
     expected = case.reference.expected[0]
     count = min(MOST_RUNS, max(1, math.ceil(METERED_S / max(expected.wall_s, 1e-3))))
+    threads = case.options.timing_threads
 
     def joules(built: Built) -> tuple[float, str]:
         with Session(meters()) as session:
             for _ in range(count):
-                case.bench.run(built, expected.given, threads=case.options.timing_threads,
-                               limits=expected.limits(case.options.timing_threads))  # fmt: skip
+                limits = expected.limits(threads)
+                case.bench.run(built, expected.given, threads=threads, limits=limits, anew=True)
         return session.measured.energy_j / count, session.measured.state
 
     states: list[str] = []

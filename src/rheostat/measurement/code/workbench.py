@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,6 +14,7 @@ from pathlib import Path
 from rheostat.measurement.code import each_input
 from rheostat.measurement.code.capture import SandboxLimits, SandboxRun
 from rheostat.measurement.code.cuda_on_host import on_host
+from rheostat.measurement.code.kept_results import KeptResults
 from rheostat.measurement.code.kernel_cache import KernelCache
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.program_inputs import ProgramInput
@@ -73,6 +74,8 @@ class Workbench:
         Where builds are kept.
     reads_stderr : bool
         Whether programs print their results on standard error: it then counts as output, too.
+    kept : KeptResults
+        What builds and runs of the original gave before.
     """
 
     sandbox: Sandbox
@@ -81,6 +84,7 @@ class Workbench:
     imported: dict[str, frozenset[str] | None] = field(default_factory=dict)
     of_libc: set[str] = field(default_factory=set)
     reads_stderr: bool = False
+    kept: KeptResults = field(default_factory=KeptResults)
     kernels: KernelCache = field(init=False)
 
     def __post_init__(self) -> None:
@@ -101,7 +105,8 @@ class Workbench:
             made = on_host(program) if is_on_host(program, kind) else program
             folder = self._written(made, key)
             command = build_command(made, kind, output=output)
-            said = self.sandbox.run(command, folder, limits=BUILDING, writable=True)
+            said = self._result(program, ("build", key, command), lambda: self.sandbox.run(
+                command, folder, limits=BUILDING, writable=True), folder)  # fmt: skip
             built = Built(program, kind, folder, said, made.run)
             if said.ok and program.build and kind.mark and not _holds(built, kind.mark):
                 built = replace(built, said=replace(said, status=1, stderr=WITHOUT_FLAGS))
@@ -116,7 +121,7 @@ class Workbench:
         key = built.folder.name
         if key not in self.imported:
             nm = ["nm", "-D", "-C", "--undefined-only", built.binary]
-            said = self.sandbox.run(nm, built.folder)
+            said = self.tool(nm, built)
             whole = [x.split(maxsplit=1)[1] for x in said.stdout.splitlines() if x.strip()]
             names = {_plain(x) for x in whole}
             self.of_libc |= {_plain(x) for x in whole if "@GLIBC_" in x}
@@ -127,7 +132,20 @@ class Workbench:
     def code(self, built: Built) -> str:
         """The instructions of a build, as objdump shows them."""
         command = ["objdump", "-d", "--no-show-raw-insn", built.binary]
-        return self.sandbox.run(command, built.folder).stdout
+        return self.tool(command, built).stdout
+
+    def tool(self, command: Sequence[str], built: Built, stdin: str = "") -> SandboxRun:
+        """What a tool of this machine says of a build."""
+        what = ("tool", built.folder.name, tuple(command), stdin)
+        return self._result(built.program, what, lambda: self.sandbox.run(
+            command, built.folder, stdin=stdin))  # fmt: skip
+
+    def _result(
+        self, program: Program, what: object, made: Callable[[], SandboxRun],
+        left: Path | None = None,
+    ) -> SandboxRun:  # fmt: skip
+        """What is made of a program, or was for an earlier candidate."""
+        return self.kept.result(what, made, left) if program.is_kept else made()
 
     def discard(self, kept: Collection[str]) -> None:
         """Remove all builds but those of programs with one of these texts."""
@@ -160,10 +178,12 @@ class Workbench:
         environment: dict[str, str] | None = None,
         wrapper: Sequence[str] = (),
         kept: Path | None = None,
+        anew: bool = False,
     ) -> SandboxRun:
         """Run a build on an input with so many threads; ``wrapper`` is a tool that runs it.
 
-        What the run writes stays in the folder ``kept``.
+        What the run writes stays in the folder ``kept``.  With ``anew`` it is run, whatever an
+        earlier run gave.
         """
         variables = {"OMP_NUM_THREADS": str(threads), "OMP_DYNAMIC": "false",
                      "OMP_WAIT_POLICY": "passive"}  # fmt: skip
@@ -173,10 +193,15 @@ class Workbench:
         checks = {k: sanitizer_options(v) if k.endswith("SAN_OPTIONS") else v
                   for k, v in (environment or {}).items()}  # fmt: skip
         command = [*wrapper, *_command(built, given.called), *given.arguments]
-        with self.kernels.of_run(built.program) as cache:
-            run = self.sandbox.run(command, built.folder, stdin=given.stdin, limits=limits,
-                                   environment={**variables, **checks},
-                                   cache=kept or cache)  # fmt: skip
+        variables |= checks
+
+        def made() -> SandboxRun:
+            with self.kernels.of_run(built.program) as cache:
+                return self.sandbox.run(command, built.folder, stdin=given.stdin, limits=limits,
+                                        environment=variables, cache=kept or cache)  # fmt: skip
+
+        what = ("run", built.folder.name, tuple(command), given.stdin, sorted(variables.items()))
+        run = made() if anew else self._result(built.program, what, made, kept)
         return replace(run, stdout=run.stdout + run.stderr) if self.reads_stderr else run
 
     def run_each(
