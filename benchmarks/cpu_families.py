@@ -5,8 +5,9 @@
 
 ``--make N`` compiles and runs N steps of each family (sizes by chance, seeded; repeated ones once)
 on one thread and keeps the compiled HLO and the least CPU time of nine runs.  The rooflines have
-three rates (starts, arithmetic, traffic), the plain one counts arithmetic as it is; ours is
-`rheostat dnn fit`.  MAPE in per cent, mean error of the logarithm, coverage of 90 % intervals.
+three rates (starts, arithmetic, traffic), the plain one counts arithmetic as it is, additive has a
+rate for each term; ours is `rheostat dnn fit`.  MAPE in per cent, mean error of the logarithm,
+coverage of 90 % intervals.
 """
 
 from __future__ import annotations
@@ -27,7 +28,6 @@ os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false"
 import jax
 import jax.numpy as jnp
 import numpy as np
-from dnn import plain_roofline
 from jax import lax
 
 from rheostat.core.jobs import JobTable
@@ -37,6 +37,7 @@ from rheostat.measurement.training_columns import COLUMNS
 from rheostat.prediction.step_cost import StepCost
 from rheostat.prediction.step_cost.rows import TrainingRows
 from rheostat.prediction.step_cost.terms import cost_terms
+from rheostat.prediction.step_cost.unlike import EXPERTS
 
 Step = tuple[Callable[..., Any], Any, tuple[Any, ...]]
 """Loss of parameters and inputs, parameters, inputs."""
@@ -362,9 +363,8 @@ def errors(
     outcome = model.fit(jobs.rows(known)).predict(jobs.rows(asked))
     rows = model.coded(TrainingRows.of(jobs.rows(asked), graphs))
     low, high = np.log(outcome.interval("runtime_s"))
-    said = {"plain": plain_roofline(model, jobs.rows(known), log_y[known], rows),
-            "roofline": model.unlike_["runtime_s"].predict(rows),
-            "ours": np.log(outcome.quantile("runtime_s", 0.5))}  # fmt: skip
+    each = zip(EXPERTS, model.unlike_["runtime_s"].each(rows), strict=True)
+    said = dict(each) | {"ours": np.log(outcome.quantile("runtime_s", 0.5))}
     inside = 100 * np.mean((low <= log_y[asked]) & (log_y[asked] <= high))
     away = {k: v - log_y[asked] for k, v in said.items()}
     return {k: np.array([100 * np.abs(np.expm1(e)).mean(), np.abs(e).mean(),

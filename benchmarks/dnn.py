@@ -24,7 +24,7 @@ Tasks
 Methods: repeat (the other runs of the same configuration: the noise; plenty and hlo-cpu), trivial
 (median of the device's runs at the nearest batch), black-box (boosted trees on
 sizes and names), additive (cost model on the graph), roofline (three rates: starts, arithmetic
-in whole lanes, traffic), plain-roofline (arithmetic as it is counted), gnn, gnn->xgb (as
+in whole lanes, traffic), plain roofline (arithmetic as it is counted), gnn, gnn->xgb (as
 published), ours (`rheostat dnn fit`), ours+gnn (these two as parts of one; hlo-cpu and unseen
 architectures without --quick, the weights to stderr).  MAPE, median error and coverage of 90 %
 intervals in per cent.
@@ -58,12 +58,10 @@ from rheostat.measurement.graphs.read_graph import graphs_of
 from rheostat.measurement.read import read
 from rheostat.prediction.architectures import training_step
 from rheostat.prediction.step_cost import StepCost
-from rheostat.prediction.step_cost.additive import fit_additive
 from rheostat.prediction.step_cost.rows import TrainingRows
 from rheostat.prediction.step_cost.stacking import PRIOR_NETWORKS, chosen_weights
-from rheostat.prediction.step_cost.terms import TERMS, cost_terms
-from rheostat.prediction.step_cost.transfer import Known
-from rheostat.prediction.step_cost.unlike import TRAFFIC
+from rheostat.prediction.step_cost.terms import cost_terms
+from rheostat.prediction.step_cost.unlike import EXPERTS
 from rheostat.recipes.dnnperf import nearest_runs
 
 ROOT = Path(os.environ.get("RHEOSTAT_DATA", Path(__file__).parents[2] / "shared" / "data")) / "dnn"
@@ -237,29 +235,17 @@ def answers(data: Data, split: Split, gnn: bool) -> dict[str, np.ndarray]:
     model.terms = data.terms
     outcome = model.fit(jobs).predict(question)
     rows = model.coded(TrainingRows.of(question, model.terms))
-    law, unlike = model.fits_["runtime_s"].law, model.unlike_["runtime_s"]
     black = BlackBox().fit(jobs, log_y).predict(question)
     made = {
         "trivial": alone(nearest_runs(model, question, "runtime_s")),
         "black-box": alone(np.exp(black)),
-        "additive": alone(np.exp(law.predict(rows.terms, rows.device))),
-        "roofline": alone(np.exp(unlike.predict(rows))),
-        "plain-roofline": alone(np.exp(plain_roofline(model, jobs, log_y, rows))),
         "ours": np.array([outcome.quantile("runtime_s", 0.5), *outcome.interval("runtime_s")]),
     }
+    each = model.unlike_["runtime_s"].each(rows)
+    made |= {name: alone(np.exp(v)) for name, v in zip(EXPERTS, each, strict=True)}
     if gnn and data.graphs:
         made |= {name: alone(np.exp(v)) for name, v in of_graphs(data, known, asked).items()}
     return made
-
-
-def plain_roofline(model: StepCost, jobs: JobTable, log_y: np.ndarray, asked: Known) -> np.ndarray:
-    """Log time by three rates, FLOPs as they are counted, (n,)."""
-    known = model.coded(TrainingRows.of(jobs, model.terms))
-    parts = [["launches"], ["convolution_f", "matmul_f", "elementwise_f"], TRAFFIC]
-    three = [np.stack([t[:, [TERMS.index(p) for p in some]].sum(axis=1) for some in parts], axis=1)
-             for t in (known.terms, asked.terms)]  # fmt: skip
-    devices = len(model.devices_) + 1
-    return fit_additive(three[0], log_y, known.device, devices).predict(three[1], asked.device)
 
 
 def mixed(data: Data, split: Split, said: dict[str, np.ndarray]) -> np.ndarray:

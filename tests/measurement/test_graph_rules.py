@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rheostat.errors import DataError
-from rheostat.measurement.graphs import from_onnx
+from rheostat.measurement.graphs import aten_costs, from_onnx
 from rheostat.measurement.graphs.hlo.hlo_graph import from_hlo
 from rheostat.measurement.graphs.hlo.hlo_types import HloType
 from rheostat.measurement.graphs.hlo.hlo_window import WindowSide
@@ -145,3 +145,44 @@ def test_a_recorded_fusion_has_the_class_of_what_costs_most_inside_it() -> None:
     frame = recorded_graph({"nodes": nodes, "edges": edges}, "r").nodes
     assert frame.filter(frame["opcode"] == "fusion")["op_class"].to_list() == [
         "matmul", "transcendental", "data_movement", "gather_scatter", "data_movement"]  # fmt: skip
+
+
+GROUPED = """HloModule m
+%inside (x: f32[2,6,6,8], k: f32[3,3,1,8]) -> f32[2,6,6,8] {
+  %x = f32[2,6,6,8] parameter(0)
+  %k = f32[3,3,1,8] parameter(1)
+  ROOT %c = f32[2,6,6,8] convolution(%x, %k), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f, feature_group_count=8
+}
+ENTRY %e (x: f32[2,6,6,8], k: f32[3,3,1,8], q: f32[3,3,4,8], g: f32[2,6,6,8]) -> f32[3,3,1,8] {
+  %x = f32[2,6,6,8] parameter(0)
+  %k = f32[3,3,1,8] parameter(1)
+  %q = f32[3,3,4,8] parameter(2)
+  %g = f32[2,6,6,8] parameter(3)
+  %fusion = f32[2,6,6,8] fusion(%x, %k), kind=kCustom, calls=%inside
+  %two = f32[2,6,6,8] convolution(%fusion, %q), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f, feature_group_count=2
+  ROOT %by_filter = f32[3,3,1,8] convolution(%two, %g), window={size=6x6 pad=1_1x1_1}, dim_labels=f01b_i01o->01bf, batch_group_count=8
+}"""  # noqa: E501
+
+
+def test_convolutions_of_one_channel_a_group_are_told_from_dense_ones() -> None:
+    """In a fusion, by the filter, and not where a group has several channels."""
+    nodes = from_hlo(GROUPED).nodes.filter(op_class="convolution")
+    assert nodes.select("opcode", "depthwise").rows() == [
+        ("convolution", True), ("fusion", True), ("convolution", False), ("convolution", True),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("groups", "channels", "depthwise"), [
+    (8, 1, True), (4, 2, False), (1, 8, False), (1, 1, False),
+])  # fmt: skip
+def test_modules_and_onnx_say_it_by_their_groups(groups, channels, depthwise) -> None:
+    image, kernel = HloType("f32", (2, groups * channels, 6, 6)), (8, channels, 3, 3)
+    given = [image, HloType("f32", kernel)]
+    out = HloType("f32", (2, 8, 6, 6))
+    attributes = {"pads": [1, 1, 1, 1], "group": groups}
+    where = ([1, 1], [1, 1], [1, 1], False, [0, 0], groups)
+    back = [out, *given]
+    assert from_onnx._convolution(out, given, attributes).depthwise is depthwise
+    assert aten_costs._convolution(out, given, [None, None, None, *where]).depthwise is depthwise
+    args = [None, None, None, None, *where, [True, True, False]]
+    assert aten_costs._convolution_backward(image, back, args).depthwise is depthwise

@@ -19,7 +19,7 @@ from rheostat.prediction.step_cost.sheet_forecast import (
     unknown_operations,
     unknown_share,
 )
-from rheostat.prediction.step_cost.stacking import _folds, chosen_weights
+from rheostat.prediction.step_cost.stacking import chosen_weights, folds
 from rheostat.prediction.step_cost.step_memory import step_memory
 from rheostat.prediction.step_cost.transfer import COORDINATES, TransferGP
 from rheostat.prediction.step_cost.unlike import KINDS
@@ -160,12 +160,12 @@ def test_a_refit_starts_from_the_law_and_keeps_the_likeliest_loading(monkeypatch
 
 def test_folds_are_five_shuffled_parts_of_the_groups():
     groups = np.array([7, 7, 1, 2, 3, 4, 5, 6, 0, 0])
-    folds = _folds(groups, 3)
-    assert [len(set(groups[f].tolist())) for f in folds] == [2, 2, 2, 1, 1]
-    assert np.sum(folds, axis=0).tolist() == [1] * 10
+    parts = folds(groups, 3)
+    assert [len(set(groups[f].tolist())) for f in parts] == [2, 2, 2, 1, 1]
+    assert np.sum(parts, axis=0).tolist() == [1] * 10
     names = np.random.default_rng(3).permutation(np.unique(groups))
-    assert set(groups[folds[0]].tolist()) == set(names[:2].tolist())
-    assert len(_folds(groups[:4], 0)) == 3
+    assert set(groups[parts[0]].tolist()) == set(names[:2].tolist())
+    assert len(folds(groups[:4], 0)) == 3
 
 
 def test_the_best_part_counts_groups_alike_and_errors_in_relative_terms():
@@ -219,7 +219,7 @@ def test_networks_that_were_run_and_others_are_weighed_and_widened_by_their_own(
     assert said[:, 1] == pytest.approx(others.quantiles * others.widths[1])
     unlike = SimpleNamespace(
         share=lambda asked: np.array([0.0, 0.25]),
-        draws=lambda asked, level, mean: level[:, None] + 0 * mean,
+        draws=lambda asked, level: level[:, None] + np.zeros(2),
     )
     plain = mean + spread * said
     model.unlike_["runtime_s"] = unlike

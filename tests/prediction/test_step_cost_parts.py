@@ -6,6 +6,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
+import polars as pl
 import pytest
 
 from benchmarks.graph_net import node_features
@@ -37,6 +38,7 @@ OPERATIONS = [
     ("convolution", "convolution", [1, 4, 4, 7], 9e9, 5e6, 0, 1, False, [0, 1]),
     ("convolution", "convolution", [2], 15, 0, 0, 1, False, [0, 1]),
     ("convolution", "convolution", [9], 100, 8, 0, 1, False, [0]),
+    ("convolution", "convolution", [1, 2, 4, 4, 70], 3e9, 6e6, 0, 2, False, [0]),
     ("depthwise-convolution", "convolution", [4, 4], 1e6, 7e6, 0, 2, False, [0]),
     ("add", "elementwise", [500], 500, 3e7, 0, 4, False, [3]),
     ("divide", "elementwise", [600], 600, 0, 0, 4, True, [9]),
@@ -83,6 +85,10 @@ def by_hand(devices: int) -> dict[str, float]:  # noqa: PLR0912 - a branch for e
         add("transcendentals", 10 * t, flop)
         if code.startswith("depthwise"):
             add("depthwise_b", b, byte)
+        elif kind == "convolution" and len(shape) == 5:
+            add("volume_f", f, flop)
+            add("convolution_b", b, byte)
+            add("convolution_launches", launch, 1)
         elif kind == "convolution":
             add("convolution_f", f, flop)
             add("convolution_f_small", max(f, 1e9), flop)
@@ -134,6 +140,16 @@ def test_the_entries_of_a_graph_are_sums_over_its_operations(devices):
     made = dict(zip(TERMS, cost_terms(graph(), devices), strict=True))
     assert made == pytest.approx(by_hand(devices))
     assert sum(v > 0 for v in made.values()) == len(TERMS) - 2 * (devices == 1)
+
+
+def test_a_convolution_that_its_reader_calls_depthwise_is_no_other():
+    plain = graph()
+    named = pl.col("opcode").str.replace("depthwise-", "", literal=True)
+    depthwise = pl.col("opcode").str.starts_with("depthwise")
+    nodes = plain.nodes.with_columns(named, depthwise=depthwise)
+    assert cost_terms(replace(plain, nodes=nodes)).tolist() == cost_terms(plain).tolist()
+    assert cost_terms(replace(plain, nodes=nodes.drop("depthwise"))).tolist() != (
+        cost_terms(plain).tolist())  # fmt: skip
 
 
 def test_features_of_an_operation_are_its_class_and_logarithms_of_its_work():

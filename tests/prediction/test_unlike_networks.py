@@ -11,6 +11,7 @@ from scipy.stats import t as student
 
 from rheostat.prediction.accelerators import accelerator
 from rheostat.prediction.architectures import training_step
+from rheostat.prediction.step_cost.additive import fit_additive
 from rheostat.prediction.step_cost.device_law import DeviceLaw, Work
 from rheostat.prediction.step_cost.sheet_forecast import (
     NORMAL_90,
@@ -21,7 +22,7 @@ from rheostat.prediction.step_cost.sheet_forecast import (
 )
 from rheostat.prediction.step_cost.terms import TERMS
 from rheostat.prediction.step_cost.transfer import Known
-from rheostat.prediction.step_cost.unlike import EQUAL, FEW_TIMES, NEVER_TIMED, SPREAD, Unlike
+from rheostat.prediction.step_cost.unlike import FEW_TIMES, LANES_ALONE, NEVER_TIMED, SPREAD, Unlike
 
 LEVELS = np.array([0.05, 0.5, 0.95])
 
@@ -68,9 +69,13 @@ def time_s(rows: Known) -> np.ndarray:
     return np.asarray(2.0 * f + 3.0 * b + rows.terms[:, TERMS.index("launches")])
 
 
+def learned(known: Known, log_y: np.ndarray) -> Unlike:
+    return Unlike.of(known, log_y, fit_additive(known.terms, log_y, known.device, 2))
+
+
 def test_a_network_like_those_that_were_run_is_left_to_them():
     known = together(*DENSE)
-    unlike = Unlike.of(known, np.log(time_s(known)), 2)
+    unlike = learned(known, np.log(time_s(known)))
     like = DENSE[1]._replace(app=np.full(12, -1))
     assert unlike.share(like).tolist() == [0.0] * 12
     assert unlike.share(CONVOLUTION).tolist() == [1.0] * 5
@@ -81,8 +86,8 @@ def test_a_network_like_those_that_were_run_is_left_to_them():
 def test_kinds_never_timed_widen_the_interval_by_their_share():
     """One family, so that nothing but what was stated in advance says how wrong it may be."""
     known = together(*DENSE)
-    unlike = Unlike.of(known, np.log(time_s(known)), 2)
-    low, middle, high = unlike.draws(CONVOLUTION, LEVELS, np.zeros(5))
+    unlike = learned(known, np.log(time_s(known)))
+    low, middle, high = unlike.draws(CONVOLUTION, LEVELS)
     share = unlike.never_timed(CONVOLUTION).sum(axis=1)
     half = student.ppf(0.95, 3.0) * np.hypot(FEW_TIMES * SPREAD, NEVER_TIMED * share)
     assert (share > 0.5).all()
@@ -91,45 +96,40 @@ def test_kinds_never_timed_widen_the_interval_by_their_share():
 
 
 def test_many_networks_of_few_families_leave_the_answer_to_the_roofline():
-    """Four networks, all alike: none says how the others carry over to a further family."""
+    """Four networks, all alike: none says how the laws carry over to a further family."""
     known = together(*DENSE)
-    unlike = Unlike.of(known, np.log(time_s(known)), 2)
-    answers = [unlike.draws(CONVOLUTION, LEVELS, np.full(5, other))[1] for other in (0.0, 99.0)]
-    assert answers[0] == pytest.approx(answers[1])
-    assert np.exp(answers[0]) == pytest.approx(time_s(CONVOLUTION), rel=0.2)
+    unlike = learned(known, np.log(time_s(known)))
+    said = unlike.draws(CONVOLUTION, LEVELS)[1]
+    assert said == pytest.approx(unlike.each(CONVOLUTION)[1])
+    assert np.exp(said) == pytest.approx(time_s(CONVOLUTION), rel=0.2)
 
 
-def test_without_new_kinds_the_roofline_and_the_others_answer_half_each():
+def test_laws_that_are_apart_answer_together_and_widen_the_interval():
     known = together(*VARIED)
-    unlike = Unlike.of(known, np.log(time_s(known)), 2)
-    wide = steps(5, -1, 9, matmul_f_padded=1.0, matmul_b=0.5, elementwise_b=0.45)
-    assert (unlike.never_timed(wide).sum(axis=1) < EQUAL).all()
-    others = np.full(5, np.log(99.0))
-    expected = (unlike.predict(wide) + others) / 2
-    assert unlike.draws(wide, LEVELS, others)[1] == pytest.approx(expected)
-    share = unlike.never_timed(CONVOLUTION).sum(axis=1)
-    expected = share * unlike.predict(CONVOLUTION) + (1.0 - share) * others
-    assert (share > EQUAL).all()
-    assert unlike.draws(CONVOLUTION, LEVELS, others)[1] == pytest.approx(expected)
+    unlike = learned(known, np.log(time_s(known)))
+    each, (low, middle, high) = unlike.each(CONVOLUTION), unlike.draws(CONVOLUTION, LEVELS)
+    assert unlike.weights.sum() == pytest.approx(1.0)
+    assert unlike.weights[0] >= 1 / 3
+    assert middle == pytest.approx(unlike.weights @ each)
+    same = replace(unlike, weights=LANES_ALONE).draws(CONVOLUTION, LEVELS)
+    assert (high - low > same[2] - same[0]).all()
 
 
 def test_families_that_were_missed_widen_it_too():
     """Pooling steps that take twenty times what the roofline of the others says."""
     pooling = steps(12, 5, 7, reduction_b=1.0, elementwise_b=0.5)
     known = together(*VARIED, pooling)
-    right = Unlike.of(known, np.log(2.0 * known.batch), 2)
+    right = learned(known, np.log(2.0 * known.batch))
     odd = np.where(known.app == 5, 20.0, 1.0)
-    wrong = Unlike.of(known, np.log(2.0 * known.batch * odd), 2)
+    wrong = learned(known, np.log(2.0 * known.batch * odd))
     assert right.freedom == wrong.freedom == 8.0
     assert wrong.times > 1.5 * right.times
 
 
 def test_few_networks_never_say_that_it_is_sure():
     known = together(*DENSE[:2])
-    unlike = Unlike.of(known, np.log(time_s(known)), 2)
+    unlike = learned(known, np.log(time_s(known)))
     assert unlike.times == FEW_TIMES
-    alone = unlike.draws(CONVOLUTION, LEVELS, np.full(5, 99.0))[1]
-    assert alone == pytest.approx(unlike.predict(CONVOLUTION))
 
 
 def test_recurrent_layers_widen_a_forecast_from_the_sheet_by_their_share_of_the_traffic():

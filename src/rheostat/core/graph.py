@@ -21,6 +21,8 @@ times
 fused
     True inside a fusion.
 
+A reader that knows it adds ``depthwise``: True where a convolution's groups have one channel each.
+
 A cost that cannot be known (a call into a foreign library) is NaN, and a note says so.  Edges lead
 from what makes a value to what uses it; operands of one node are in order.  A called computation is
 part of the graph: operands lead to its parameters, its root leads to the calling node.

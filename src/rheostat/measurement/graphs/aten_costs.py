@@ -119,9 +119,9 @@ def _convolution(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:
     kernel = given[1]
     sides = _sides(args, kernel.dims[2:], 3)
     biased = float(result.elements) if len(given) > 2 else 0.0
-    if args[6]:
-        return OpCost("convolution", _transposed(given[0], kernel, result, sides) + biased)
-    return OpCost("convolution", convolved_flops(given[0], kernel, result, sides) + biased)
+    count = _transposed if args[6] else convolved_flops
+    return OpCost("convolution", count(given[0], kernel, result, sides) + biased,
+                  depthwise=args[8] > 1 and kernel.dims[1] == 1)  # fmt: skip
 
 
 def _transposed(given: HloType, kernel: HloType, out: HloType, sides: list[WindowSide]) -> float:
@@ -139,7 +139,8 @@ def _convolution_backward(result: HloType, given: Given, args: Sequence[Any]) ->
         image, kernel, gradient, sides)  # fmt: skip
     mask = args[10]
     bias = max(gradient.elements - gradient.dims[1], 0) if mask[2] else 0
-    return OpCost("convolution", once * (mask[0] + mask[1]) + bias)
+    return OpCost("convolution", once * (mask[0] + mask[1]) + bias,
+                  depthwise=args[9] > 1 and kernel.dims[1] == 1)  # fmt: skip
 
 
 def _pooling(result: HloType, given: Given, args: Sequence[Any]) -> OpCost:

@@ -277,7 +277,8 @@ def _sides(
 def _convolution(result: HloType, given: Given, attributes: Mapping[str, Any]) -> OpCost:
     sides = _sides(given[0], given[1].dims[2:], attributes)
     biased = float(result.elements) if len(given) > 2 else 0.0
-    return OpCost("convolution", convolved_flops(given[0], given[1], result, sides) + biased)
+    return OpCost("convolution", convolved_flops(given[0], given[1], result, sides) + biased,
+                  depthwise=attributes.get("group", 1) > 1 and given[1].dims[1] == 1)  # fmt: skip
 
 
 def _transposed(result: HloType, given: Given, attributes: Mapping[str, Any]) -> OpCost:
@@ -285,7 +286,8 @@ def _transposed(result: HloType, given: Given, attributes: Mapping[str, Any]) ->
     sides = _sides(result, kernel.dims[2:], attributes)
     turned = HloType(result.dtype, (result.dims[0], kernel.dims[0], *result.dims[2:]))
     plain = HloType(kernel.dtype, (image.dims[1], kernel.dims[1], *kernel.dims[2:]))
-    return OpCost("convolution", convolved_flops(turned, plain, image, sides))
+    return OpCost("convolution", convolved_flops(turned, plain, image, sides),
+                  depthwise=attributes.get("group", 1) > 1 and kernel.dims[1] == 1)  # fmt: skip
 
 
 def _pooling(result: HloType, given: Given, attributes: Mapping[str, Any]) -> OpCost:

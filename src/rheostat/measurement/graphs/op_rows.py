@@ -24,6 +24,7 @@ class OpCost:
     flops: float = 0.0
     transcendentals: float = 0.0
     bytes: float | None = None
+    depthwise: bool = False
 
 
 @dataclass
@@ -46,6 +47,7 @@ class OpRows:
             "shape": [max(d, 0) for d in type_.dims], "flops": cost.flops,
             "bytes": moved if cost.bytes is None else cost.bytes,
             "transcendentals": cost.transcendentals, "times": times, "fused": False,
+            "depthwise": cost.depthwise,
         })  # fmt: skip
         self.types.append(type_)
         self.edges += [(i, here) for i in operands]
@@ -53,7 +55,7 @@ class OpRows:
 
     def graph(self, name: str, notes: Sequence[Note] = ()) -> Graph:
         """All of it; operations of unknown cost are noted."""
-        columns = {k: [row[k] for row in self.rows] for k in OP_COLUMNS}
+        columns = {k: [row[k] for row in self.rows] for k in (*OP_COLUMNS, "depthwise")}
         bad = [i for i, f in enumerate(columns["flops"]) if math.isnan(f)]
         names = ", ".join(sorted({columns["opcode"][i] for i in bad}))
         said = f"operations without a rule for their FLOPs, not in the totals: {names}"

@@ -60,7 +60,7 @@ KINDS = {
     "iteration-times": Kind("model of iteration times",
                             "prediction.iteration_time.iteration_model:IterationModel", 2,
                             "rheostat network fit --save"),
-    "step-cost": Kind("model of training steps", "prediction.step_cost.predictor:StepCost", 3,
+    "step-cost": Kind("model of training steps", "prediction.step_cost.predictor:StepCost", 4,
                       "rheostat dnn fit"),
     "caps": Kind("cap model", "prediction.completion.model:CapModel", 3, "rheostat.save"),
     "dras-agent": Kind("DRAS agent", "training.rl.agent:Agent", 2,

@@ -158,7 +158,7 @@ class StepCost:
         asked = self.coded(rows, target)
         level = (np.arange(self.n_draws) + 0.5) / self.n_draws
         share = unlike.share(asked)
-        other = unlike.draws(asked, level, mean)
+        other = unlike.draws(asked, level)
         return np.asarray((1.0 - share) * said + share * other)
 
     def _never_timed(self, rows: TrainingRows, where: Codes) -> list[Note]:
@@ -228,7 +228,7 @@ class StepCost:
         networks = left_out(fit, fit.app, PRIOR_NETWORKS, self.seed, trees=trees)
         self.fits_[target], self.runs_[target], self.networks_[target] = fit, runs, networks
         if target in TIMED:
-            self.unlike_[target] = Unlike.of(known, log_y, law.devices)
+            self.unlike_[target] = Unlike.of(known, log_y, law, self.seed)
         self.trees_[target] = TreesOnCosts(self.seed).fit(known, log_y) if trees else None
         self.scores_[target] = (
             error_scores(runs, fit.device, one, PRIOR_RUNS, self.n_draws, repeats),

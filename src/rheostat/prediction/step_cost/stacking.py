@@ -110,7 +110,7 @@ def left_out(
         alone = np.eye(2 + trees)[0 if few == len(log_y) else 1]
         return StackedErrors(np.tile(alone, (fit.law.devices, 1)), *fit.scores(groups))
     errors, spread = np.empty((2 + trees, len(log_y))), np.empty(len(log_y))
-    for out in _folds(groups, seed):
+    for out in folds(groups, seed):
         less = fit.refitted(~out)
         asked = rows.of(out)
         mean, spread[out] = less.predict(_unknown(asked, less.app))
@@ -122,7 +122,7 @@ def left_out(
     return StackedErrors(weights, (weights[rows.device].T * errors).sum(axis=0), spread)
 
 
-def _folds(groups: Codes, seed: int) -> list[NDArray[np.bool_]]:
+def folds(groups: Codes, seed: int) -> list[NDArray[np.bool_]]:
     """Which rows are left out together."""
     names = np.random.default_rng(seed).permutation(np.unique(groups))
     return [np.isin(groups, held) for held in np.array_split(names, min(FOLDS, len(names)))]

@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 TERMS = (
     "base", "launches", "infeed_b",
     "convolution_f", "convolution_f_small", "convolution_f_sparse", "convolution_b",
-    "convolution_launches", "depthwise_b", "matmul_f", "matmul_b", "matmul_launches",
+    "convolution_launches", "volume_f", "depthwise_b", "matmul_f", "matmul_b", "matmul_launches",
     "elementwise_b", "elementwise_b_small", "elementwise_f", "transcendentals",
     "normalization_b", "normalization_b_small", "normalization_launches",
     "reduction_b", "movement_b", "gather_b", "update_b",
@@ -32,7 +32,9 @@ TERMS = (
 )  # fmt: skip
 """Entries, in order; the last two are those of several devices that train together.
 
-Those from ``convolution_patches_b`` to ``spilled_b`` count inside fusions too, from sizes alone.
+``volume_f`` is arithmetic of convolutions in three dimensions, for which libraries have other code;
+their bytes and launches are among those of all.  Those from ``convolution_patches_b`` to
+``spilled_b`` count inside fusions too, from sizes alone.
 """
 FLOP_PER_S, BYTE_PER_S, LAUNCH_S, BASE_S, HOST_BYTE_PER_S = 5e12, 2e11, 1e-5, 1e-3, 1e10
 SMALL_FLOP, SMALL_BYTE = 1e9, 1e7
@@ -40,6 +42,8 @@ SPARSE = 20.0
 """Arithmetic per byte below which a convolution waits for memory."""
 WIDE, TILE = 64.0, 16.0
 """Channels, and rows and columns of a product, in whose multiples a device computes."""
+VOLUME = 5
+"""Dimensions of what a convolution in three makes, batch and channels among them."""
 CACHE_BYTE = 1e6
 """What an operation may touch before it has to go to memory."""
 WORD = 4.0
@@ -75,16 +79,17 @@ def cost_terms(graph: Graph, devices: int = 1) -> Array:
     plain = np.isin(o.kind, ("elementwise", "transcendental", "other"))
     gather = np.isin(o.kind, ("gather_scatter", "collective"))
     moved = (o.kind == "data_movement") & ~o.infeed
-    sparse = conv & (o.flops < SPARSE * np.maximum(o.bytes, 1.0))
+    flat, volume = conv & (o.rank < VOLUME), conv & (o.rank >= VOLUME)
+    sparse = flat & (o.flops < SPARSE * np.maximum(o.bytes, 1.0))
     weights = o.sum(o.bytes, o.update) / 3.0
     return np.array([
         BASE_S, LAUNCH_S * o.sum(1.0, o.runs & ~o.infeed), o.sum(o.bytes, o.infeed)
         / HOST_BYTE_PER_S,
-        o.sum(o.flops, conv) / FLOP_PER_S,
-        o.sum(np.maximum(o.flops, SMALL_FLOP), conv & o.runs) / FLOP_PER_S,
+        o.sum(o.flops, flat) / FLOP_PER_S,
+        o.sum(np.maximum(o.flops, SMALL_FLOP), flat & o.runs) / FLOP_PER_S,
         o.sum(o.flops, sparse) / FLOP_PER_S,
         o.sum(o.bytes, conv) / BYTE_PER_S, LAUNCH_S * o.sum(1.0, conv & o.runs),
-        o.sum(o.bytes, o.depthwise) / BYTE_PER_S,
+        o.sum(o.flops, volume) / FLOP_PER_S, o.sum(o.bytes, o.depthwise) / BYTE_PER_S,
         o.sum(o.flops, dense) / FLOP_PER_S, o.sum(o.bytes, dense) / BYTE_PER_S,
         LAUNCH_S * o.sum(1.0, dense & o.runs),
         o.sum(o.bytes, plain) / BYTE_PER_S,
@@ -96,7 +101,7 @@ def cost_terms(graph: Graph, devices: int = 1) -> Array:
         LAUNCH_S * o.sum(1.0, norm & o.runs),
         o.sum(o.bytes, o.kind == "reduction") / BYTE_PER_S, o.sum(o.bytes, moved) / BYTE_PER_S,
         o.sum(o.bytes, gather) / BYTE_PER_S, weights / BYTE_PER_S,
-        *_products(o, conv, dense),
+        *_products(o, flat, dense),
         WORD * o.sum(o.size, o.code == "transpose") / BYTE_PER_S,
         WORD * o.sum(o.first, o.code == "reduce") / BYTE_PER_S,
         WORD * o.sum(o.size, o.code == "select") / BYTE_PER_S,
@@ -160,8 +165,11 @@ class _Operations:
         self.infeed = code == "infeed"
         self.update = np.char.endswith(code, "-update")
         self.depthwise = np.char.startswith(code, "depthwise")
+        if "depthwise" in graph.nodes.columns:
+            self.depthwise |= graph.nodes["depthwise"].fill_null(False).to_numpy()
         fused = graph.nodes["fused"].to_numpy()
         shapes = graph.nodes["shape"].list.eval(pl.element().cast(pl.Float64).product())
+        self.rank = graph.nodes["shape"].list.len().fill_null(0).to_numpy()
         self.size = shapes.list.first().fill_null(1.0).to_numpy()
         self.first, self.second = _operands(graph, self.size, np.where(fused, 0.0, self.bytes))
         self.runs = (self.times > 0) & ~fused & ~np.isin(self.kind, IDLE)

@@ -103,6 +103,18 @@ def _convolution(made: HloInstruction, types: Sequence[HloType]) -> float:
     return convolution_flops(made, types[0], types[1], made.type)
 
 
+def is_depthwise(made: HloInstruction, types: Sequence[HloType]) -> bool:
+    """Whether each group of a convolution has one channel, or of its gradient by the filter."""
+    if "dim_labels" not in made.attributes or len(types) < 2:
+        return False
+    labels = ConvolutionLabels.of(made.attributes["dim_labels"])
+    features, batches = (int(made.attributes.get(f"{kind}_group_count", "1"))
+                         for kind in ("feature", "batch"))  # fmt: skip
+    if features > 1:
+        return types[1].dims[labels.kernel.index("i")] == 1
+    return batches > 1 and types[0].dims[labels.input.index("b")] == batches
+
+
 def convolution_flops(
     made: HloInstruction, given: HloType, kernel: HloType, result: HloType
 ) -> float:

@@ -14,7 +14,7 @@ from rheostat.core.jobs import Note
 from rheostat.errors import DataError
 from rheostat.measurement.checks import note_rows
 from rheostat.measurement.graphs.hlo.hlo_check import branches_of
-from rheostat.measurement.graphs.hlo.hlo_costs import HloCost, compute, moved
+from rheostat.measurement.graphs.hlo.hlo_costs import HloCost, compute, is_depthwise, moved
 from rheostat.measurement.graphs.hlo.hlo_instruction import (
     CALLS,
     HloComputation,
@@ -192,25 +192,29 @@ class _HloGraphBuilder:
         return []
 
     def _row(self, computation: HloComputation, made: HloInstruction) -> dict[str, Any]:
-        cost = self._own(computation, made)
+        cost, dearest, inner = self._own(computation, made), made, computation
         kind = class_of(made.opcode)
         if made.opcode == "fusion":
-            kind = self._class_inside(self.module.computations[made.computations("calls")[0]])
+            inner = self.module.computations[made.computations("calls")[0]]
+            kind, dearest = self._class_inside(inner)
         return {
             "opcode": made.opcode, "op_class": kind, "dtype": made.type.dtype,
             "shape": [max(d, 0) for d in made.type.dims], "flops": cost.flops, "bytes": cost.bytes,
             "transcendentals": cost.transcendentals, "times": self.times[computation.name],
             "fused": computation.name in self.fused,
+            "depthwise": is_depthwise(dearest, [inner.instructions[n].type
+                                                for n in dearest.operands]),
         }  # fmt: skip
 
-    def _class_inside(self, computation: HloComputation) -> str:
-        """Class of what costs most; where nothing computes, of how data are moved."""
-        work = [(self._own(computation, i), class_of(i.opcode) or "other")
-                for i in computation.instructions.values()]  # fmt: skip
-        cost, kind = max(work, key=lambda w: w[0].flops + w[0].transcendentals)
+    def _class_inside(self, computation: HloComputation) -> tuple[str, HloInstruction]:
+        """Class of what costs most; where nothing computes, of how data are moved; and which."""
+        inside = list(computation.instructions.values())
+        work = [(self._own(computation, i), class_of(i.opcode) or "other", i) for i in inside]
+        cost, kind, dearest = max(work, key=lambda w: w[0].flops + w[0].transcendentals)
         if cost.flops + cost.transcendentals > 0:
-            return kind
-        return "gather_scatter" if any(k == "gather_scatter" for _, k in work) else "data_movement"
+            return kind, dearest
+        moved = any(k == "gather_scatter" for _, k, _ in work)
+        return "gather_scatter" if moved else "data_movement", dearest
 
     def _called_edges(self) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
         """Operands to the parameters of what is called, and its root to the caller."""
