@@ -102,11 +102,14 @@ BARE = "model,gpu,num_gpus,max_num_seqs,tpot,energy_per_token_j{}\nm-8B,H100,1,8
 
 
 def test_a_time_without_a_unit_is_asked_for_where_nothing_tells_it(tmp_path):
-    file = written(tmp_path / "t.csv", BARE.format("", 20, ""))
+    file = written(tmp_path / "t.csv", BARE.format("", 0.9, ""))
     with pytest.raises(DataError, match=r"itl_s: s or ms\? state it: --unit time=ms"):
         read(file)
-    assert read_serving(file, units={"time": "ms"}).numpy("itl_s").tolist() == [0.02]
-    for itl in (0.02, 20, 20_000):
+    assert read_serving(file, units={"time": "ms"}).numpy("itl_s")[0] == pytest.approx(9e-4)
+    for itl, unit in ((0.02, "s"), (20, "ms"), (20_000, "us")):
+        told = read(written(tmp_path / "t.csv", BARE.format("", itl, "")))
+        assert told.numpy("itl_s").tolist() == pytest.approx([0.02])
+        assert any(f"itl_s is taken to be in {unit}, by its size" in n.message for n in told.notes)
         file = written(tmp_path / "t.csv", BARE.format(",tok/s", itl, ",390"))
         assert read(file).numpy("itl_s").tolist() == pytest.approx([0.02])
 

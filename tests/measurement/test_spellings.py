@@ -162,8 +162,9 @@ def test_caps_intervals_and_the_only_quantity():
 
 @pytest.mark.parametrize(("name", "values", "known"), [
     ("tile", ["a", "b"], Moment.SUBMIT), ("mean_x", ["a", "b"], Moment.END),
-    ("tile", [1, 1, 2, 2], Moment.SUBMIT), ("tile", [1, 2, 3, 3], Moment.END),
-    ("tile", [1.0, 1.0, None], Moment.END), ("tile", [1.0, 1.0, 2.0, 2.0], Moment.SUBMIT),
+    ("hits", [1, 1, 2, 2], Moment.SUBMIT), ("hits", [1, 2, 3, 3], Moment.END),
+    ("hits", [1.0, 1.0, None], Moment.END), ("tile", [1, 2, 3], Moment.SUBMIT),
+    ("tile", [1.0, 1.0, 2.0, 2.0], Moment.SUBMIT),
     ("tile", [1.5, 1.5, 1.5, 1.5], Moment.SUBMIT), ("tile", [1.5], Moment.END),
     ("tile", [1], Moment.SUBMIT),
 ])  # fmt: skip

@@ -19,8 +19,10 @@ YIELDS = {
 def test_what_is_done_with_an_energy_is_turned_round_and_never_taken_for_it(tmp_path, text):
     speed, spent, joules = YIELDS[text]
     (file := tmp_path / "runs.csv").write_text(text)
-    with pytest.raises(DataError, match=f"runtime_s=1/{speed} --column energy_j=1/{spent}"):
-        read(file)
+    taken = read(file)
+    said = f"no column is a run time: --column runtime_s=1/{speed} --column energy_j=1/{spent}"
+    assert any(n.message.startswith(said) for n in taken.notes)
+    assert taken.frame["energy_j"].to_list() == pytest.approx([2.0 * joules, 2.5 * joules])
     timed = {"runtime_s": f"1/{speed}"}
     for ours in ("energy_j", "power_w"):
         with pytest.raises(DataError, match=f"--column energy_j=1/{spent}"):
@@ -33,10 +35,31 @@ def test_what_is_done_with_an_energy_is_turned_round_and_never_taken_for_it(tmp_
 
 
 @pytest.mark.parametrize("heading", ["ns/day", "speedup", "jobs/h"])
-def test_rates_of_a_day_and_speedups_are_proposed_as_one_over(tmp_path, heading):
+def test_the_only_rate_of_a_day_or_a_speedup_is_a_run_time_as_one_over(tmp_path, heading):
     (file := tmp_path / "runs.csv").write_text(f"nodes,{heading},power_w\n1,2,300\n2,3.6,590\n")
-    with pytest.raises(DataError, match=f"--column runtime_s=1/{heading}"):
-        rh.front(file, knobs="nodes")
+    answer = rh.front(file, rule="weighted=runtime_s:1,energy_j:1")
+    one, two = answer.front.mean("runtime_s")
+    assert one / two == pytest.approx(1.8)
+    assert answer.choice.setting == {"nodes": 2}
+    assert any(f"runtime_s=1/{heading}" in n or f"1 / {heading}" in n for n in answer.notes)
+
+
+def test_a_rate_is_no_run_time_where_joules_are_of_the_run_or_there_are_two(tmp_path):
+    """Joules of a run whose work may have grown are none of a piece; of two rates either may be."""
+    for text in (
+        "nodes,Gflops,energy_kJ\n1,90,400\n2,170,420\n",
+        "nodes,img/s,MB/s,power_w\n1,90,7,300\n2,170,9,590\n",
+    ):
+        (file := tmp_path / "runs.csv").write_text(text)
+        with pytest.raises(DataError, match=r"--column .?runtime_s=1/"):
+            rh.front(file, knobs="nodes")
+
+
+def test_a_rate_of_each_gpu_counts_times_their_number(tmp_path):
+    """One over img/s/GPU alone would find eight GPUs slower than one."""
+    text = "gpus,img/s/GPU,power_w\n1,100,400\n4,90,1500\n"
+    (file := tmp_path / "runs.csv").write_text(text)
+    assert rh.front(file).front.mean("runtime_s").tolist() == pytest.approx([1e-2, 1 / 360])
 
 
 def test_joules_of_a_piece_are_proposed_with_their_prefix(tmp_path):

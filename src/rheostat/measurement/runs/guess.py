@@ -19,6 +19,7 @@ from rheostat.measurement.counters.rates import COUNTERS
 from rheostat.measurement.runs import languages
 from rheostat.measurement.runs.header_units import either_prefix, split_unit
 from rheostat.measurement.runs.mapping import RATE, YIELD
+from rheostat.measurement.runs.setting_words import SETTING
 
 _ASKED = r"req(uest(ed)?)?_?"
 _MEAN = r"(_(mean|avg|average))?"
@@ -383,6 +384,7 @@ def guess_known(source: str, values: pl.Series) -> Moment:
         values.dtype.is_float() and (values.drop_nulls() % 1 == 0).all()
     )
     repeats = values.n_unique() <= max(1, values.len() // 2)
+    repeats = repeats or SETTING.search(re.sub(r"[\W_]+", "_", source.lower())) is not None
     if values.dtype.is_float() and values.len() > 1 and values.n_unique() == 1:
         return Moment.SUBMIT  # no meter reads the same twice
     return Moment.SUBMIT if whole and repeats else Moment.END

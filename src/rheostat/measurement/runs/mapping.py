@@ -36,7 +36,7 @@ SPELLED = re.compile(
     r"\s*(?P<over>1\s*/)?\s*(?P<rest>.+?)\s*(\*\s*(?P<scale>\d+\.?\d*(e[-+]?\d+)?)\s*)?"
 )
 RATE = re.compile(
-    r"(_|\b)per_?(s|sec(ond)?s?|min(ute)?s?|h|hours?)\b|/ ?(s|sec|min|h)\b|throughput"
+    r"(_|\b)per_?(s|sec(ond)?s?|min(ute)?s?|h|hours?)\b|/ ?(s|sec|min|h|d(ay)?)\b|throughput"
     r"|flops?\b|flop/s|(\b|_)(fps|ips|tps|qps|rps|iops|mlups)\b",
     re.IGNORECASE,
 )

@@ -15,6 +15,9 @@ from rheostat.measurement.runs.header_units import split_unit
 
 LIKELY = 0.9
 COUNTED = r"\D(\d+)$"
+LABELS = {"name", "run name", "run_name", "display_name", "experiment_name"}
+"""Headings of what a tracker calls a run, which may be the application's."""
+TURNED = ("nodes", "gpus", "cores", "threads", "batch_size", "cap_w", "frequency_hz")
 FEWEST = 3
 """Runs whose names may show that they only count."""
 
@@ -42,8 +45,14 @@ def not_as_named(frame: pl.DataFrame) -> dict[str, str]:
         values = frame[c].drop_nulls()
         if len(named["cores"]) > 1 or (values.dtype.is_float() and (values % 1 != 0).any()):
             made[c] = ""
-    if named.get("app") == ["name"] and "job_id" not in named and _counts(frame["name"]):
-        made["name"] = "job_id"
+    made |= {
+        c: "job_id"
+        for c in named.get("app", [])
+        if "job_id" not in named
+        and len(named["app"]) == 1
+        and c.lower() in LABELS
+        and _of_runs(c, frame, named)
+    }
     times = named.get("runtime_s", [])
     made |= {c: "" for c in times if c.lower() == "duration" and len(times) > 1}
     made |= {c: "time_limit_s" for c in _asked_times(named, frame)}
@@ -57,6 +66,15 @@ def not_as_named(frame: pl.DataFrame) -> dict[str, str]:
         if both and f"{size}_requested" not in frame.columns:
             made[asked[0]] = f"{size}_requested"
     return made
+
+
+def _of_runs(column: str, frame: pl.DataFrame, named: Mapping[str | None, Sequence[str]]) -> bool:
+    """Whether names count the rows, or each row has its own where settings are turned."""
+    if _counts(frame[column]):
+        return True
+    alone = frame.height > FEWEST and not frame[column].is_duplicated().any()
+    knobs = [c for k in TURNED for c in named.get(k, [])]
+    return alone and any(frame[c].n_unique() > 1 for c in knobs)
 
 
 def _counts(names: pl.Series) -> bool:

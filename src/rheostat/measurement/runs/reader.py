@@ -7,7 +7,7 @@ noted, and a column of unknown kind counts as known at the END, where it cannot 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -67,7 +67,9 @@ from rheostat.measurement.runs.mapping import (
     with_stated,
 )
 from rheostat.measurement.runs.named_otherwise import not_as_named
+from rheostat.measurement.runs.power_of_one import watts_of_one
 from rheostat.measurement.runs.published_tables import PRESETS, TRAINING
+from rheostat.measurement.runs.rates import with_rate
 from rheostat.measurement.runs.records import begins_as_json, read_records
 from rheostat.measurement.runs.table_shapes import repeats_below, settings_across
 from rheostat.measurement.runs.tool_tables import with_units
@@ -136,15 +138,7 @@ def read_runs(
         load_mapping(map) if isinstance(map, (str, Path)) else Mapped.of(map or {})
     )
     asked = {*keep, *(c for s in chosen.columns.values() for c in s.columns)}
-    plain = {c: n for c, n in without_groups(frame.columns).items() if c not in asked}
-    frame = frame.rename(plain)
-    parts = {c: n for c, n in of_one_part(frame.columns).items() if c not in asked}
-    frame = frame.rename(parts)
-    mapped = "runtime_s" in chosen.columns
-    frame, held = (frame, list[Note]()) if mapped else runtime_of_parts(frame)
-    frame, by_tool = with_units(frame, asked)
-    notes += by_tool
-    chosen, said = _with_preset(chosen, frame.columns)
+    frame, chosen, before = _in_known_columns(frame, chosen, asked)
     kept = [k for k in keep if k in frame.columns and k not in {*VOCABULARY, *chosen.columns}]
     chosen = chosen.keeping(kept, [k for k in keep if k not in VOCABULARY])
     frame = with_stated(frame, chosen)
@@ -178,9 +172,9 @@ def read_runs(
     if measured and not MEASURED & set(table.columns) and not _are_requests(table):
         lacking = "found no runtime, power or energy among the columns"
         raise DataError(str(path), [lacking, _present(frame), what_to_map(frame.columns)])
-    words += [*held, *one_over(chosen), *dated, *back, *derived, *read, *timed, *summed, *sized]
+    words += [*one_over(chosen), *dated, *back, *derived, *read, *timed, *summed, *sized]
     words += [*together, *zeros, *unfinished, *unbalanced]
-    return as_jobs(table, [*meant, *guessed], [*notes, *said, *words])
+    return as_jobs(table, [*meant, *guessed], [*notes, *before, *words])
 
 
 def _are_requests(table: pl.DataFrame) -> bool:
@@ -216,6 +210,22 @@ def table_frame(
         return knobs_as_numbers(frame, keep), [*notes, *across, *read_in, *repeated]
     frame, notes = flat(path)
     return frame.rename(headings_meant(keep, frame.columns)), notes
+
+
+def _in_known_columns(
+    frame: pl.DataFrame, chosen: Mapped, asked: Collection[str]
+) -> tuple[pl.DataFrame, Mapped, list[Note]]:
+    """The table with headings that say of what a value is, and what is taken for a run time."""
+    plain = {c: n for c, n in without_groups(frame.columns).items() if c not in asked}
+    frame = frame.rename(plain)
+    parts = {c: n for c, n in of_one_part(frame.columns).items() if c not in asked}
+    frame, notes = watts_of_one(frame.rename(parts), [*asked, *chosen.columns])
+    mapped = "runtime_s" in chosen.columns
+    frame, held = (frame, list[Note]()) if mapped else runtime_of_parts(frame)
+    frame, by_tool = with_units(frame, asked)
+    chosen, said = _with_preset(chosen, frame.columns)
+    frame, rated, by_rate = with_rate(frame, chosen.columns)
+    return frame, chosen.over(Mapped(rated)), [*notes, *by_tool, *said, *by_rate, *held]
 
 
 def _with_preset(chosen: Mapped, columns: Sequence[str]) -> tuple[Mapped, list[Note]]:

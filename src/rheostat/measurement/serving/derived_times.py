@@ -27,6 +27,8 @@ ALIKE = 1.1
 """Factor within which two throughputs are the same."""
 FAR = 1.5
 """Factor by which prompts have to change a throughput for numbers to say whether they count."""
+SLOWEST_S, FASTEST_MS = 2.0, 0.2
+"""A time between tokens that is as large in s, or as small in ms, is in the other unit."""
 OFTEN = 20.0
 """Tokens that come at once (speculation) make the time between chunks longer, but less than so."""
 
@@ -171,6 +173,10 @@ def _units(
     """Times whose heading says no unit: as stated, as throughput and batch say, or asked for."""
     bare = [t for t in TIMES if t + BARE in frame.columns]
     units = {t: stated or _by_throughput(frame, t) for t in bare}
+    if units.get("itl_s", "") is None and (sized := _by_size(frame)):
+        units["itl_s"] = sized
+        other = "--unit time=" + ("s" if sized == "ms" else "ms")
+        notes.append(Note(f"itl_s is taken to be in {sized}, by its size: else {other}"))
     known = next((u for u in units.values() if u), None)
     for name in bare:
         unit = units[name] or (known if name != "duration_s" else None)
@@ -180,7 +186,7 @@ def _units(
         if unit is None:
             frame = frame.drop(theirs)
             continue
-        if not stated:
+        if not stated and units[name] != _by_size(frame, name):
             notes.append(Note(f"{name} is taken to be in {unit}, as throughput and batch say"))
         frame = frame.with_columns((number(theirs) * SECONDS[unit]).alias(name)).drop(theirs)
     return frame
@@ -202,6 +208,16 @@ def _by_throughput(frame: pl.DataFrame, name: str) -> str | None:
         return None
     near = [u for u in ("s", "ms", "us") if abs(math.log(ratio * SECONDS[u])) < math.log(CLOSE)]
     return near[0] if len(near) == 1 else None
+
+
+def _by_size(frame: pl.DataFrame, name: str = "itl_s") -> str | None:
+    """The unit of times between tokens, of which only one is of a GPU: 15 or .015."""
+    middle = frame.select(number(name + BARE).median()).item() if name == "itl_s" else None
+    if middle is None:
+        return None
+    if middle >= SLOWEST_S:
+        return "ms" if middle < 1e3 * SLOWEST_S else "us"
+    return "s" if 0 < middle <= FASTEST_MS else None
 
 
 def _contradictions(frame: pl.DataFrame, problems: list[str]) -> None:

@@ -186,7 +186,7 @@ def _in_our_units(
     frame = with_times(frame, units, problems, notes)
     if not any(energy_unit(c) for c in frame.columns):  # it follows from watts and throughput
         frame = with_full_batches(frame, notes)
-    return with_energy_per_token(frame, units, problems)
+    return with_energy_per_token(frame, units, problems, notes)
 
 
 PLAUSIBLE = {

@@ -25,7 +25,8 @@ _OUT = r"(output|generated|generation|decode)"
 _HOW_MANY = r"(num(ber_of)?_?|n_?|total_)"
 _PART = r"(_(size|degree|num|world_size))?"
 _DP_ATTENTION = r"dp_(attention|attn)|(attention|attn)_dp"
-_SERVERS_CAP = r"max_(num_(seqs|requests|sequences)|batch(_size)?|running_requests|bs)"
+_SERVERS_CAP = (r"max_((num_)?(concurrent_)?(seqs|sequences)|num_requests|batch(_size)?"
+                r"|running_requests|bs)")  # fmt: skip
 _CLIENTS = (r"conc(urrency)?|(num_)?concurren(t|cy)(_(requests|users|sessions|clients))?"
             r"|(num_)?(users|clients|vus|streams)|(num_)?(requests_running|running_req(uest)?s)"
             )  # fmt: skip

@@ -12,8 +12,10 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from rheostat.core.jobs import Note
 from rheostat.measurement.serving.derived_times import number
 from rheostat.measurement.serving.energy_names import KINDS, energy_unit, plain, stated_unit
+from rheostat.measurement.serving.watts_of import watts_are_of
 
 POWER = {"power_w_all": 1.0, "power": 1.0, "power_w": 1.0, "power_kw": 1e3}
 """Names that do not say of how many GPUs, but for the first, with W of one of theirs."""
@@ -21,6 +23,7 @@ STATED = {"energy": ("J/token", "mJ/token", "J/request", "J/batch", "J/run", "Wh
           "power": ("W/gpu", "W/deployment"),
           "batch": ("requests/replica", "requests/deployment"),
           "time": ("s", "ms", "us")}  # fmt: skip
+OTHER = dict(zip(STATED["power"], reversed(STATED["power"]), strict=True))
 MANY = {"krequest": 1e3, "Mrequest": 1e6}
 AGREES = 0.2
 """Power over throughput that is this near to the energy per token says that it is of all GPUs."""
@@ -34,7 +37,10 @@ FEWEST = 5
 
 
 def with_energy_per_token(
-    frame: pl.DataFrame, stated: Mapping[str, str], problems: list[str]
+    frame: pl.DataFrame,
+    stated: Mapping[str, str],
+    problems: list[str],
+    notes: list[Note] | None = None,
 ) -> pl.DataFrame:
     """The frame with ``energy_per_token_j``, and ``power_w`` of all GPUs, where they can be known.
 
@@ -44,8 +50,8 @@ def with_energy_per_token(
         Columns by our names, numbers as they stand; energies by any heading of `energy_names`.
     stated
         ``{"energy": "J/request", "power": "W/gpu"}``, what the user says.
-    problems
-        What has to be stated, or cannot be, is added here.
+    problems, notes
+        What has to be stated, or cannot be, and what was told by sizes, is added here.
 
     Examples
     --------
@@ -61,7 +67,7 @@ def with_energy_per_token(
     [0.35000000000000003]
     """
     frame = _energy(frame, stated.get("energy"), problems)
-    frame = _power(frame, stated.get("power"), problems)
+    frame = _power(frame, stated.get("power"), problems, [] if notes is None else notes)
     frame = _energy_of_power(frame)
     _contradictions(frame, problems)
     return frame
@@ -168,7 +174,9 @@ def _agreeing(frame: pl.DataFrame, energy: pl.Expr) -> float | None:
     return near[0] if near else None
 
 
-def _power(frame: pl.DataFrame, unit: str | None, problems: list[str]) -> pl.DataFrame:
+def _power(
+    frame: pl.DataFrame, unit: str | None, problems: list[str], notes: list[Note]
+) -> pl.DataFrame:
     """Power of all GPUs."""
     for each, count in (("power_w_gpu", "gpus"), ("power_w_node", "nodes")):
         if {each, count} <= set(frame.columns):
@@ -180,10 +188,15 @@ def _power(frame: pl.DataFrame, unit: str | None, problems: list[str]) -> pl.Dat
     power = number(name) * POWER[name]
     gpus = number("gpus") if "gpus" in frame.columns else None
     alone = gpus is not None and frame.select((gpus == 1).all()).item()
+    of_all = unit is not None or alone or _of_all(frame, power)
+    if not of_all and (unit := watts_are_of(frame, name)):
+        said = "all GPUs: one" if unit == "W/deployment" else "one GPU: all"
+        notes.append(Note(f"{name} is taken to be of {said} would not draw so much or grow so "
+                          f"(else --unit power={OTHER[unit]})"))  # fmt: skip
     if unit == "W/gpu" and gpus is None:
         problems.append("--unit power=W/gpu needs gpus, the number of GPUs")
         return frame
-    if unit is None and not alone and not _of_all(frame, power):
+    if unit is None and not of_all:
         problems.append(f"{name}: W of one GPU or of the deployment? state it: --unit power=W/gpu "
                         "or --unit power=W/deployment")  # fmt: skip
         return frame

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,7 +19,7 @@ from rheostat.core.space import Space
 from rheostat.decision.admissible import graded, only, too_good
 from rheostat.decision.batch_fronts import BatchFronts
 from rheostat.decision.decide import OWN
-from rheostat.errors import Infeasible
+from rheostat.errors import Infeasible, QuestionError
 from rheostat.explanation.choices.choice import explain_choice, nearest_section
 from rheostat.explanation.choices.front import explain_front, front_table, ran_once, row_of
 from rheostat.explanation.narrate import Narrative
@@ -33,8 +33,10 @@ from rheostat.questions.listener import question
 from rheostat.questions.logs.log_answer import LogAnswer
 from rheostat.questions.parse import Knobs, Names, knob_names, parse_objectives, parse_rules
 from rheostat.questions.settings.asked_job import alike_by, asked_row, ended_so, tell_learnt
+from rheostat.questions.settings.conditional import possible, with_none
 from rheostat.questions.settings.knob_columns import space_of
 from rheostat.questions.settings.lacking import our_names, our_rule
+from rheostat.questions.settings.problems_apart import each_apart, parting
 from rheostat.questions.settings.unlike_runs import of_one_kind, tell_ended_badly, tell_unlike
 from rheostat.recipes.nodecount import earlier, own_runs
 from rheostat.tradeoff import all_settings
@@ -167,8 +169,8 @@ def front(
         Instead of ``job``: ``column=value``, of a log the newest that holds them; what is known
         at submission makes runs alike.
     knobs : Space, Knob, several Knobs, or texts as ``nodes=1..64``
-        What may be turned; by default 1 to 256 nodes, and in a table of runs without nodes the
-        machine's knobs that were turned there.
+        What may be turned; by default 1 to 256 nodes, and in a table of runs the settings of
+        machines and programs that were turned there.
     objectives : sequence of str
         Quantities to minimise.
     rule : Rule or str
@@ -215,12 +217,20 @@ def front(
     jobs = inputs.opened(jobs, format, columns, named, renamed, known, measured=model is None)
     wanted = our_names(jobs, wanted)
     jobs = ended_so(jobs, where)
-    space = space_of(jobs, knobs, [inputs.condition(jobs, text)[0] for text in where])
+    fixed = [inputs.condition(jobs, text)[0] for text in where]
+    space = space_of(jobs, knobs, fixed, measured=model is None)
+    jobs, space, conditional = with_none(jobs, space, knobs)
+    if not job and model is None and (apart := parting(jobs, where, space.names)):
+        ask = partial(
+            front, jobs, knobs=space, objectives=wanted, rule=rule, limits=limits, method=method,
+            seed=seed
+        )  # fmt: skip
+        raise QuestionError("front", each_apart(jobs, where, apart, ask))
     jobs = inputs.with_trial(jobs, trial, space.names)
     row, by = asked_row(jobs, job, where), alike_by(jobs, where, space.names)
     runs = own_runs(jobs, row, by or None)
     one, request = _one(jobs, row, space, runs, named=bool(job))
-    settings = space.settings()
+    settings = possible(space.settings(), conditional)
     settings += [request] if _known(request, space) and request not in settings else []
     if runs is not None:
         jobs, runs = of_one_kind(jobs, runs, space)

@@ -12,8 +12,12 @@ from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.space import Knob, Space
 from rheostat.core.vocabulary import VOCABULARY
 from rheostat.errors import DataError
+from rheostat.measurement.runs.setting_words import LABELLED, SETTING
+from rheostat.measurement.serving.energy_names import plain
 from rheostat.questions import listener
 from rheostat.questions.parse import Knobs, parse_space
+from rheostat.questions.settings.problem_size import grown
+from rheostat.recipes.nodecount import HARDWARE, PROBLEM
 
 MOST_VALUES, MOST_WORDS, MOST_NAMED = 40, 12, 5
 SAME = 1e-3
@@ -26,31 +30,64 @@ LABELS = r"^(?i:[a-z]|(run|rep|repeat|try|trial|seed|[rst])?[ _.#-]*\d+)$"
 """What counts measurements of one setting: a number, or a letter or such a word with one."""
 MACHINE = {"nodes", "cores", "cores_per_task", "tasks", "threads", "gpus", "frequency_hz", "cap_w",
            "cpu_cap_w", "gpu_cap_w"}  # fmt: skip
-"""Knobs that leave the work as it is: a size or a batch may be another amount of it."""
 
 
-def space_of(jobs: JobTable, knobs: Knobs, fixed: Collection[str] = ()) -> Space:
-    """What is asked to be turned; where nobody says, the machine's knobs that runs turned.
+def space_of(
+    jobs: JobTable, knobs: Knobs, fixed: Collection[str] = (), *, measured: bool = True
+) -> Space:
+    """What is asked to be turned; where nobody says, the settings that ``measured`` runs turned.
 
-    Columns of which one value is ``fixed`` are none.  Where anything else varies, it is asked for.
+    Columns of which one value is ``fixed`` are none.  Where what varies may be anything, it is
+    asked for.
 
     >>> from rheostat.core.vocabulary import table
     >>> runs = table({"cap_w": [200, 300], "runtime_s": [9.0, 7.0]})
     >>> space_of(runs, None).names, space_of(runs, "cap_w=200..300/50").knobs[0].values
     (('cap_w',), (200, 250, 300))
     """
-    space = parse_space(valued(jobs, knobs))
     turned: dict[str, str] = {}
-    if not knobs and "submit_s" not in jobs.columns:
-        turned = {n: values for n, values in turned_columns(jobs) if n not in fixed}
-    numbers = {n for n in jobs.columns if _may_be_set(jobs, n) and jobs.frame[n].dtype.is_numeric()}
-    others = {*turned, *numbers} - {*MACHINE, *fixed}
-    if not turned or others or set(turned) == set(space.names):
+    if not knobs and "submit_s" not in jobs.columns and measured:
+        turned = _meant({n: v for n, v in turned_columns(jobs) if n not in fixed}, jobs)
+    if not turned:
+        space = parse_space(valued(jobs, knobs))
         turnable(jobs, space.names)
         return space
+    if "nodes" in turned:
+        turned["nodes"] = _with_powers(jobs)
     own = [f"{n}={values}" for n, values in turned.items()]
-    listener.note(f"turned, as no knob was named: {' '.join(f'--knob {text}' for text in own)}")
+    said = " ".join(f"--knob {quote(text)}" for text in own)
+    listener.note(f"turned, as no knob was named: {said}")
     return parse_space(own)
+
+
+def _meant(turned: dict[str, str], jobs: JobTable) -> dict[str, str]:
+    """What was turned for its price: settings of machines and programs, or the one that varies.
+
+    What tells runs apart by name, host or day is none, nor is the size of the work; of what may be
+    either nothing is taken.
+
+    >>> from rheostat.core.vocabulary import table
+    >>> runs = table({"host": ["a", "b"], "batch_size": [8, 9], "runtime_s": [9.0, 7.0]})
+    >>> _meant({"host": "a,b", "batch_size": "8,9"}, runs), _meant({"colour": "1,2"}, runs)
+    ({'batch_size': '8,9'}, {'colour': '1,2'})
+    """
+    some = {n: v for n, v in turned.items() if not _tells_apart(n)}
+    own = {n: v for n, v in some.items() if n in MACHINE or SETTING.search(plain(n))}
+    if len(own) < len(some) and any(not PROBLEM.search(plain(n)) for n in set(some) - set(own)):
+        own = some if len(some) == 1 else {}
+    return {} if own and set(own) != {"nodes"} and grown(jobs, list(own)) else own
+
+
+def _with_powers(jobs: JobTable) -> str:
+    """Node counts that were run, and the powers of two between them."""
+    run = jobs.frame["nodes"].drop_nulls().unique().sort().to_list()
+    between = [n for n in parse_space(None).knobs[0].values or () if run[0] < n < run[-1]]
+    return ",".join(map(_written, sorted({*run, *between})))
+
+
+def _tells_apart(name: str) -> bool:
+    words = plain(name)
+    return LABELLED.search(words) is not None or HARDWARE.fullmatch(words) is not None
 
 
 def valued(jobs: JobTable, knobs: Knobs) -> Knobs:
@@ -99,13 +136,13 @@ def turned_columns(jobs: JobTable) -> Iterator[tuple[str, str]]:
     >>> list(turned_columns(table(columns, [Column("aborts", "", Moment.END)])))
     [('lang', 'C,Go'), ('opt', '0,3')]
     """
+    some = [jobs.frame[c] for c in jobs.columns if _may_be_set(jobs, c)]
     taken: list[pl.Series] = []
-    for name in (c for c in jobs.columns if _may_be_set(jobs, c)):
-        values = jobs.frame[name]
-        if any(_together(values, other) for other in taken):
-            continue
-        taken.append(values)
-        yield name, ",".join(map(_written, values.drop_nulls().unique().sort().to_list()))
+    for values in sorted(some, key=lambda v: bool(LABELLED.search(plain(v.name)))):
+        if not any(_together(values, other) for other in taken):
+            taken.append(values)
+    for own in (v for v in some if any(v is t for t in taken)):
+        yield own.name, ",".join(map(_written, own.drop_nulls().unique().sort().to_list()))
 
 
 def _may_be_set(jobs: JobTable, name: str) -> bool:

@@ -1,0 +1,71 @@
+"""Runs of several applications or problem sizes: each has its own best setting, and is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from shlex import quote
+from typing import TYPE_CHECKING
+
+from rheostat.core.jobs import JobTable
+from rheostat.errors import DataError, Infeasible
+from rheostat.measurement.runs.levels_apart import levels_apart
+from rheostat.measurement.serving.energy_names import plain
+from rheostat.questions import inputs
+from rheostat.questions.listener import Silent, listening
+from rheostat.questions.settings.lacking import their_name
+from rheostat.recipes.nodecount import PROBLEM, differing
+
+if TYPE_CHECKING:
+    from rheostat.questions.settings.front import FrontAnswer
+
+MOST = 6
+"""Applications or sizes that are each answered."""
+QUANTITIES = ("runtime_s", "power_w", "energy_j")
+
+
+def parting(jobs: JobTable, where: Sequence[str], knobs: Sequence[str]) -> str:
+    """The column by which measured runs are of several problems, or "".
+
+    >>> from rheostat import table
+    >>> runs = {"cells": [1, 1, 2, 2], "nodes": [1, 2, 1, 2], "runtime_s": [9.0, 5.0, 18.0, 9.9]}
+    >>> parting(table(runs), [], ["nodes"])
+    'cells'
+    """
+    if "submit_s" in jobs.columns or not set(knobs) <= set(jobs.columns):
+        return ""
+    fixed = {inputs.condition(jobs, text)[0] for text in where}
+    own = inputs.only(jobs, where)
+    who = next((c for c in ("app", "user") if c in own.columns), "")
+    if who and who not in {*fixed, *knobs} and own.frame[who].n_unique() > 1:
+        return who
+    there = [q for q in QUANTITIES if q in own.columns]
+    sizes = [c for c in differing(own, knobs) if c not in fixed and PROBLEM.search(plain(c))]
+    for name in (c for c in sizes if own.frame[c].n_unique() <= MOST):
+        if levels_apart(own.frame, knobs, name, there) is not None:
+            return name
+    return ""
+
+
+def each_apart(
+    jobs: JobTable, where: Sequence[str], by: str, ask: Callable[..., FrontAnswer]
+) -> list[str]:
+    """What each problem's answer is, and what to type for it alone."""
+    levels = inputs.only(jobs, where).frame[by].drop_nulls().unique(maintain_order=True).to_list()
+    heading = their_name(jobs, by)
+    said = [f"runs of {len(levels)} values of {heading} do not compare: name one"]
+    for level in levels[:MOST]:
+        value = f"{level:.15g}" if isinstance(level, float) else str(level)
+        chosen = f"--where {quote(f'{heading}={value}')}"
+        said.append(f"{chosen}: {_answer([*where, f'{by}={value}'], ask)}")
+    return [*said, *[f"and {len(levels) - MOST} more"] * (len(levels) > MOST)]
+
+
+def _answer(where: Sequence[str], ask: Callable[..., FrontAnswer]) -> str:
+    """The first sentence of an answer, or why there is none."""
+    try:
+        with listening(Silent()):
+            return ask(where=where).beside()[0].rstrip(".")
+    except Infeasible:
+        return "no setting holds the limits"
+    except DataError as error:
+        return str(error).partition(":")[2].strip() or str(error)

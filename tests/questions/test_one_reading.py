@@ -1,0 +1,77 @@
+"""What only one reading is possible of is taken and said; where several are, each is answered."""
+
+from __future__ import annotations
+
+import pytest
+
+import rheostat as rh
+from rheostat.errors import DataError
+from rheostat.measurement.read import read
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(text: str):
+        (file := tmp_path / "runs.csv").write_text(text)
+        return file
+
+    return write
+
+
+def test_settings_of_programs_are_turned_without_being_named_and_labels_are_not(written):
+    """A tracker's days and names of runs were asked for as knobs beside batch and GPUs."""
+    rows = [f"owl-{b}{g},2026-10-{b + g:02},{b},{g},{90 / b / g},{200 * g}"
+            for b in (1, 2, 4) for g in (1, 2)]  # fmt: skip
+    text = "\n".join(["Name,Created,batch_size,gpus,runtime_s,power_w", *rows]) + "\n"
+    answer = rh.front(written(text))
+    assert answer.choice.setting.keys() == {"batch_size", "gpus"}
+
+
+def test_a_conditional_knob_is_none_where_it_does_not_apply(written):
+    """Runs without a value were left out, and forecasts made of settings that cannot be run."""
+    rows = "no,,100,300\nyes,1,80,300\nyes,2,60,300\nyes,4,75,300\n"
+    answer = rh.front(written("offload,queue_depth,time_s,power_w\n" + rows))
+    settings = [answer.front.setting(i) for i in range(len(answer.front))]
+    assert [s["queue_depth"] for s in settings] == ["none", "1", "2", "4"]
+    assert answer.choice.setting == {"offload": "yes", "queue_depth": "2"}
+    assert any("queue_depth does not apply at offload no" in n for n in answer.notes)
+
+
+@pytest.mark.parametrize("heading", ["mesh_cells", "code"])
+def test_each_problem_is_answered_with_what_to_type(written, heading):
+    """Of two mesh sizes the mean was taken; of two codes a job was asked for."""
+    law = {"10": 100, "20": 4000}
+    rows = [f"{k},{n},{20 + work / n + n},{500 * n}" for k, work in law.items() for n in (2, 8, 32)]
+    file = written("\n".join([f"{heading},nodes,time_s,power_w", *rows]) + "\n")
+    own = {k: rh.front(file, where=[f"{heading}={k}"]).choice.setting["nodes"] for k in law}
+    with pytest.raises(DataError) as told:
+        rh.front(file)
+    for k, nodes in own.items():
+        assert f"--where {heading}={k}: {nodes} node" in str(told.value)
+
+
+@pytest.mark.parametrize(("heading", "counts", "watts", "whole"), [
+    ("gpu_power_w", (1, 2, 8), (480, 470, 440), (480, 940, 3520)),
+    ("GPU power (kW)", (1, 2, 8), (0.48, 0.47, 0.44), (480, 940, 3520)),
+    ("gpu_power_w", (1, 2, 8), (300, 560, 1900), (300, 560, 1900)),
+    ("power_w", (1, 2), (300, 310), (300, 310)),  # too few to tell
+])  # fmt: skip
+def test_watts_that_do_not_grow_with_gpus_are_of_one(written, heading, counts, watts, whole):
+    """480 W beside one GPU and 440 W beside eight counted as those of all eight."""
+    rows = [f"{n},{900 / n},{w}" for n, w in zip(counts, watts, strict=True)]
+    jobs = read(written("\n".join([f"gpus,runtime_s,{heading}", *rows]) + "\n"))
+    if heading == "power_w":
+        jobs = read(written("\n".join(["nodes,runtime_s,power_w", *rows]) + "\n"))
+    assert jobs.frame["power_w"].to_list() == pytest.approx(whole)
+
+
+def test_watts_of_a_serving_table_are_told_by_their_size_or_growth(written):
+    """It was asked of a table in which only one of the two is possible."""
+    head = "model,gpu,num_gpus,max_num_seqs,itl_ms,power_w\n"
+    for watts, of in (((610, 1180), 1), ((590, 560), 2)):
+        rows = [f"Qwen3-32B,H100,{g},64,{20 / g},{w}" for g, w in zip((1, 2), watts, strict=True)]
+        jobs = read(written(head + "\n".join(rows) + "\n"))
+        assert jobs.frame["power_w"].to_list() == [watts[0], watts[1] * of]
+        assert any("power_w is taken to be of" in n.message for n in jobs.notes)
+    with pytest.raises(DataError, match="power_w: W of one GPU or of the deployment"):
+        read(written(head + "Qwen3-32B,H100,2,64,20,600\n"))
