@@ -283,7 +283,8 @@ def test_a_run_that_fails_or_hangs_is_a_note_without_a_value():
             'print a JSON object such as {"runtime_s": 12.5, "energy_j": 4100} '
             "on a line")  # fmt: skip
     refused(lambda: Command("echo {odd}")(one),
-            "'echo {odd}': {NAME} must be one of nodes; got 'odd'")  # fmt: skip
+            "'echo {odd}': {NAME} must be one of nodes; got 'odd'; braces of the shell's own are "
+            "told by a blank: { odd }")  # fmt: skip
 
 
 def test_an_interrupt_ends_the_program_and_goes_on(monkeypatch):

@@ -67,9 +67,9 @@ from rheostat.measurement.runs.mapping import (
     with_stated,
 )
 from rheostat.measurement.runs.named_otherwise import not_as_named
+from rheostat.measurement.runs.only_rate import with_rate
 from rheostat.measurement.runs.power_of_one import watts_of_one
 from rheostat.measurement.runs.published_tables import PRESETS, TRAINING
-from rheostat.measurement.runs.rates import with_rate
 from rheostat.measurement.runs.records import begins_as_json, read_records
 from rheostat.measurement.runs.table_shapes import repeats_below, settings_across
 from rheostat.measurement.runs.tool_tables import with_units

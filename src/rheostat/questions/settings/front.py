@@ -200,6 +200,8 @@ def front(
     ------
     DataError
         No such job, knob or objective in the table.
+    QuestionError
+        Runs of several applications or problem sizes; it says each one's answer.
     Infeasible
         No setting holds the limits, or the log cannot answer; ``answer`` of the error has what is
         known.

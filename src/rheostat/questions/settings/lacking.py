@@ -92,7 +92,8 @@ def perhaps(jobs: JobTable, measured: Sequence[str]) -> list[str]:
 
 def their_name(jobs: JobTable, name: str) -> str:
     """A column's name in the file."""
-    return jobs.schema[name].meaning.removeprefix("from ") or name
+    meaning = jobs.schema[name].meaning
+    return meaning.removeprefix("from ") if meaning.startswith("from ") else name
 
 
 def our_names(jobs: JobTable, names: Iterable[str]) -> tuple[str, ...]:
