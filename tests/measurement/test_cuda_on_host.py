@@ -11,6 +11,7 @@ from rheostat.measurement.code.program_inputs import InputRange, ProgramInputs
 from rheostat.measurement.code.reached import unreached
 from rheostat.measurement.code.sandbox import Bubblewrap
 from rheostat.measurement.code.toolchain import absent, symbolizer_absent
+from rheostat.tradeoff.variants.from_cuda import from_cuda
 
 SUM = """#include <cuda_runtime.h>
 #include <stdio.h>
@@ -34,11 +35,14 @@ int main(int argc, char **argv) {
   cudaMalloc(&o, sizeof *o);
   cudaMemcpy(d, a, n * sizeof *d, cudaMemcpyHostToDevice);
   cudaMemset(o, 0, sizeof *o);
-  sum<<<(n + 127) / 128, 128>>>(d, o, n);
+  if (n < 9)
+    sum<<<1, 128>>>(d, o, n);
+  else
+    sum<<<(n + 127) / 128, 128>>>(d, o, n);
   cudaMemcpy(&r, o, sizeof r, cudaMemcpyDeviceToHost);
   printf("%.12g\\n", r);
   free(a);
-  return 0;
+  return isnan(0.5);
 }
 """
 LACKING = Bubblewrap().why() or absent("g++", "clang++") or parser_absent()
@@ -87,6 +91,8 @@ def test_what_no_input_decides_in_a_kernel_is_named_by_its_line(checked: Verifie
     text = SUM.replace("(t == 0)", "(t == 0 && n != 777)")
     for candidate, lines in ((text, [13]), (SUM.replace("t == 0", "!t"), [])):
         assert [f.line for f in unreached(Case(program(candidate), checked.reference))] == lines
+    loops = Program({"sum.cc": from_cuda(SUM, "openmp").text}, "openmp", inputs=INPUTS)
+    assert not unreached(Case(loops, checked.reference))  # a call stands for a launch
 
 
 def test_every_line_stays_where_it_was() -> None:

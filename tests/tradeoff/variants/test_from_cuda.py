@@ -179,6 +179,53 @@ def test_a_loop_over_a_share_of_the_elements_is_one_loop():
     assert "for (int i = 0; i < n; i++) x[i] *= by;" in text
 
 
+STRIDED = r"""
+#include <cstdio>
+__global__ void rows(const int *x, int *r, int n, int wide) {
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x) {
+    x += i * wide;
+    r[i] = x[0];
+  }
+}
+int main() {
+  int x[40], r[10], *dx, *dr;
+  for (int i = 0; i < 40; i++) x[i] = i;
+  cudaMalloc(&dx, sizeof x);
+  cudaMalloc(&dr, sizeof r);
+  cudaMemcpy(dx, x, sizeof x, cudaMemcpyHostToDevice);
+  rows<<<2, 8>>>(dx, dr, 10, 4);
+  cudaMemcpy(r, dr, sizeof r, cudaMemcpyDeviceToHost);
+  for (int i = 0; i < 10; i++) printf("%d ", r[i]);
+}
+"""
+
+
+@compiles
+@pytest.mark.parametrize("to", ["openmp", "serial"])
+def test_a_parameter_that_threads_move_in_a_strided_loop_is_each_threads_own(to, tmp_path):
+    assert printed(from_cuda(STRIDED, to).text, tmp_path).split() == [str(4 * i) for i in range(10)]
+
+
+def test_a_kernel_that_is_launched_with_one_block_has_no_loop_over_blocks():
+    body = "__shared__ int s[8]; int t = threadIdx.x; s[t] = t; __syncthreads(); a[t] = s[7 - t];"
+    text = f"__global__ void k(int *a) {{ {body} }}\nint main() {{ k<<<{{}}, 8>>>(0); }}\n"
+    assert "block_x" not in from_cuda(text.replace("{}", "1"), "openmp").text
+    assert "block_x < gridDim.x" in from_cuda(text.replace("{}", "2"), "openmp").text
+    assert "i < (int)(blockDim.x)" in from_cuda(ADD, "openmp").text
+
+
+def test_a_variable_that_is_named_as_the_runtime_names_its_own_is_the_programs():
+    made = from_cuda("int main() { cudaError_t cudaStatus = cudaDeviceSynchronize();\n"
+                     "  return cudaStatus; }\n", "openmp")  # fmt: skip
+    assert "return cudaStatus;" in made.text
+
+
+def test_a_second_source_in_cuda_is_refused_by_its_name():
+    with pytest.raises(DataError, match=r"k\.cu: a second source in CUDA, which has no rule"):
+        from_cuda("void k();\nint main() { k(); }\n", "openmp", files={"k.cu": "", "a.h": ""})
+    from_cuda('#include "k.cu"\nint main() { k(); }\n', "openmp", files={"k.cu": "void k() {}\n"})
+
+
 def test_what_hangs_on_the_index_is_recomputed_and_the_rest_kept():
     text = from_cuda(WIDE, "openmp").text
     smooth = text[text.index("void smooth") : text.index("void scan")]

@@ -63,6 +63,7 @@ FEW, SOME, MOST = 6, 64, 512
 TIES = re.compile(r"==.*&&.*[<>]|[<>].*&&.*==")
 """The lower index of two equal values, whose order `races` looks at: whether both ways are taken
 hangs on the data, and so does whether one of nothing at all (`best > 0`) may be among them."""
+LAUNCH = re.compile(r"<<<(.*?)>>>\s*\(")
 LEFT_OUT = "no input that was tried reaches this line of the original, which is not here: {}"
 WORDS = {"eq": "equal to", "lt": "less than", "gt": "greater than", "nan": "not a number, beside"}
 
@@ -209,7 +210,10 @@ def _one_way(c: Comparison, missing: bool) -> Finding:
 
 
 def _lines(program: Program) -> set[str]:
-    return {without_blanks(x) for x in program.text.splitlines()}
+    """Lines of a text without blanks; launches also as the calls that stand for them elsewhere."""
+    rows = program.text.splitlines()
+    called = [LAUNCH.sub(r"(\1, ", x) for x in rows] if program.language == "cuda" else []
+    return {without_blanks(x) for x in (*rows, *called)}
 
 
 def _marked(

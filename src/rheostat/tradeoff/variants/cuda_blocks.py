@@ -59,10 +59,13 @@ def block_loop(kernel: CudaKernel, pragma: str) -> list[str]:
         Where threads of a warp talk to each other, or a barrier stands where not all of a block
         may come.
     """
-    axes = kernel.axes[::-1]
+    axes = "" if kernel.one_block else kernel.axes[::-1]
     index = ", ".join(f"block_{a}" if a in axes else "0" for a in "xyz")
     heads = [f"for (unsigned block_{a} = 0; block_{a} < gridDim.{a}; block_{a}++)" for a in axes]
-    lines = [f"const dim3 blockIdx({index});", *Phases(kernel).lines]
+    named = [f"const dim3 blockIdx({index});"] * bool(axes or "blockIdx" in kernel.text)
+    lines = [*named, *Phases(kernel).lines]
+    if not axes:
+        return lines
     return [*pragma_line(pragma, len(axes)), *nested(heads, "\n".join(lines))]
 
 

@@ -82,7 +82,7 @@ static inline T atomic_read(T *p) {
 """,
     "atomicInc": WRAPPED.format(name="atomicInc", next="before >= most ? 0 : before + 1"),
     "atomicDec": WRAPPED.format(
-        name="atomicDec", next="before == 0 || before > most ? most : before - 1"
+        name="atomicDec", next="before - 1 < most ? before - 1 : most"
     ),
     "rsqrt": "static inline double rsqrt(double x) { return 1 / sqrt(x); }\n",
     "rsqrtf": "static inline float rsqrtf(float x) { return 1 / sqrtf(x); }\n",

@@ -48,10 +48,13 @@ class CudaKernel:
         The file, parsed as CUDA.
     node : tree_sitter.Node
         The definition.
+    one_block : bool
+        Whether each launch of it says that there is one block, so that none is looped over.
     """
 
     source: CSource
     node: Node = field(repr=False)
+    one_block: bool = False
 
     @property
     def body(self) -> Node:
@@ -137,7 +140,8 @@ def strided_loop(kernel: CudaKernel, pragma: str) -> list[str]:
     bound = re.fullmatch(rf"{plain}\s*<\s*(\w+)", text(parts[1]))
     step = re.fullmatch(rf"{plain}\s*\+=\s*(.+)", text(parts[2]), re.DOTALL)
     body = text(parts[3])
-    if bound is None or step is None or not _is_for_itself(body, values):
+    shared = bool(kernel.changed_parameters)  # of which each thread changes a copy of its own
+    if bound is None or step is None or shared or not _is_for_itself(body, values):
         return []
     start, every = (values.get(x.strip(), x.strip()) for x in (start, step[1]))
     if not global_index("x").fullmatch(start) or not _all_threads("x").fullmatch(every):
@@ -162,8 +166,8 @@ def flat_loop(kernel: CudaKernel, pragma: str) -> list[str]:
         (kind, name), body = plain.groups(), body[plain.end() :]
     names = {a: f"index_{a}" for a in axes} | ({"x": name} if axes == "x" else {})
     heads = [
-        f"for ({kind} {names[a]} = 0; {names[a]} < ({kind})(gridDim.{a} * blockDim.{a}); "
-        f"{names[a]}++)" for a in axes
+        f"for ({kind} {names[a]} = 0; {names[a]} < ({kind})"
+        f"({f'gridDim.{a} * ' * (not kernel.one_block)}blockDim.{a}); {names[a]}++)" for a in axes
     ]  # fmt: skip
     return [*pragma_line(pragma), *nested(heads, continued(kernel, body))]
 

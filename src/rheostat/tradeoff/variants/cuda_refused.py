@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from rheostat.tradeoff.variants.c_source import CSource
 from rheostat.tradeoff.variants.cuda_helpers import HELPERS, INTRINSICS, code_of
@@ -91,6 +91,33 @@ def _row(body: object, text: str, at: int) -> int:
     return int(body.start_point[0]) + text.count("\n", 0, at) + 1  # type: ignore[attr-defined]
 
 
+def other_units(text: str, files: Mapping[str, str]) -> Iterator[str]:
+    """Sources beside the translated one that hold CUDA and are not read into it.
+
+    Parameters
+    ----------
+    text : str
+        The source that is translated.
+    files : mapping of str to str
+        The program's other files.
+
+    Yields
+    ------
+    str
+        A problem each.
+    """
+    read = {m[1] for each in (text, *files.values()) for m in HEADER.finditer(each)}
+    for other in sorted({*files} - read):
+        if other.endswith(".cu"):
+            yield f"{other}: a second source in CUDA, which has no rule"
+
+
+def _declared(name: str, code: str) -> bool:
+    """Whether a name that looks like the runtime's is a variable of the program."""
+    kind = r"(?!(?:return|else|case|throw|new|delete)\b)\b[A-Za-z_]\w*(?:\s*[*&]\s*|\s+)"
+    return bool(re.search(rf"{kind}{name}\s*[=;,\[{{]", code))
+
+
 def left_over(made: str, device: str, text: str, line: Callable[[int], str]) -> Iterator[str]:
     """What is still CUDA in a translation.
 
@@ -111,7 +138,7 @@ def left_over(made: str, device: str, text: str, line: Callable[[int], str]) -> 
         A problem each.
     """
     code = code_of(made)
-    names = [m[0] for m in LEFT.finditer(code)]
+    names = [m[0] for m in LEFT.finditer(code) if not _declared(m[0], code)]
     names += [m[0] for m in INTRINSIC.finditer(code_of(device))
               if m[0] not in HELPERS and m[0] not in INTRINSICS and m[0] in code
               and not re.search(rf"\b\w[\w\s*&]*\b{m[0]}\s*\([^;]*?\)\s*\{{", code)]  # fmt: skip

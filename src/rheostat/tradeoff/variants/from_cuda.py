@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from rheostat.errors import DataError
@@ -25,7 +26,12 @@ from rheostat.tradeoff.variants.cuda_kernels import (
     strided_loop,
 )
 from rheostat.tradeoff.variants.cuda_parameters import with_own_parameters
-from rheostat.tradeoff.variants.cuda_refused import left_over, libraries, within_functions
+from rheostat.tradeoff.variants.cuda_refused import (
+    left_over,
+    libraries,
+    other_units,
+    within_functions,
+)
 from rheostat.tradeoff.variants.cuda_text import (
     Lines,
     one_text,
@@ -97,6 +103,7 @@ def _translated(lines: Lines, pragma: str, files: Mapping[str, str]) -> str:
     plain = with_own_parameters(plain)
     source = CSource(plain, "tree_sitter_cuda")
     problems = [*libraries(lines.text, files.__contains__, lines.place),
+                *other_units(lines.text, files),
                 *within_functions(source, lines.place)]  # fmt: skip
     edits: list[Edit] = []
     kernels = _kernels(source)
@@ -126,9 +133,12 @@ def _translated(lines: Lines, pragma: str, files: Mapping[str, str]) -> str:
 
 
 def _kernels(source: CSource) -> list[CudaKernel]:
-    return [
-        CudaKernel(source, n) for n in source.definitions if "__global__" in _before_body(source, n)
-    ]
+    grids: dict[str, set[str]] = {}
+    for call, shape in _launched(source):
+        grids.setdefault(_name(source, call), set()).add(source.text_of(shape.named_children[0]))
+    made = [CudaKernel(source, n) for n in source.definitions
+            if "__global__" in _before_body(source, n)]  # fmt: skip
+    return [replace(k, one_block=grids.get(k.name) == {"1"}) for k in made]
 
 
 def _declared(source: CSource, kernels: Mapping[str, CudaKernel]) -> Iterator[Edit]:
@@ -150,13 +160,9 @@ def _launches(
     source: CSource, kernels: Mapping[str, CudaKernel]
 ) -> Iterator[tuple[Any, list[Edit]]]:
     """``k<<<g, b>>>(a)`` as ``k(g, b, a)``; no edit where k is no kernel."""
-    for call in walk(source.tree.root_node):
-        shape = next((c for c in call.children if c.type == "kernel_call_syntax"), None)
+    for call, shape in _launched(source):
         arguments = call.child_by_field_name("arguments")
-        if call.type != "call_expression" or shape is None or arguments is None:
-            continue
-        name = source.text_of(call.child_by_field_name("function")).partition("<")[0].strip()
-        kernel = kernels.get(name.rpartition("::")[2])
+        kernel = kernels.get(_name(source, call))
         if kernel is None:
             yield call, []
             continue
@@ -164,6 +170,20 @@ def _launches(
         kept = given[: 3 if kernel.takes_shared_bytes else 2]
         rest = ", " if arguments.named_child_count else ""
         yield call, [(shape.start_byte, arguments.start_byte + 1, f"({', '.join(kept)}{rest}")]
+
+
+def _launched(source: CSource) -> Iterator[tuple[Any, Any]]:
+    """Launches, each with what stands between its angles."""
+    for call in walk(source.tree.root_node):
+        shape = next((c for c in call.children if c.type == "kernel_call_syntax"), None)
+        if call.type == "call_expression" and shape and call.child_by_field_name("arguments"):
+            yield call, shape
+
+
+def _name(source: CSource, call: Any) -> str:
+    """Name of the kernel that is launched, without what its template is given."""
+    name = source.text_of(call.child_by_field_name("function")).partition("<")[0].strip()
+    return name.rpartition("::")[2]
 
 
 def _without_checks(source: CSource) -> list[Edit]:

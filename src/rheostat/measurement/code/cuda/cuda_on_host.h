@@ -14,7 +14,7 @@
 #include <algorithm>
 #include <chrono>
 #include <climits>
-#include <cmath>
+#include <math.h>  /* as NVIDIA's compiler does: isnan and abs without std:: */
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
