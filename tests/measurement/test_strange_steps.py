@@ -14,6 +14,7 @@ from rheostat.prediction.step_cost.step_memory import step_memory
 torch = pytest.importorskip("torch")
 CODE = """
 import argparse
+import copy
 from dataclasses import dataclass
 import torch
 from torch import nn
@@ -52,6 +53,49 @@ def compiled(bs=6):
 
 def compiled_module(bs=6): return torch.compile(Net()), torch.randn(bs, 8)
 def module(bs=6): return [Net(), torch.randn(bs, 8)]
+
+def by_two_passes(bs=6, up=True):
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    x = torch.randn(bs, 8)
+    if up:
+        model(x).mean().backward()
+        with torch.no_grad():
+            for p in model.parameters():
+                p.add_(p.grad / (p.grad.norm() + 1e-12))
+        model.zero_grad()
+    model(x).mean().backward()
+    optimizer.step()
+
+def by_one_pass(bs=6): by_two_passes(bs, False)
+
+class Drawn(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.utils.parametrizations.weight_norm(nn.Linear(8, 4))
+        self.back = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8))
+    def forward(self, x):
+        return self.back(torch.distributions.Normal(self.net(x), 1.0).rsample())
+
+def drawn(bs=6): return Drawn(), torch.randn(bs, 8)
+
+def with_a_teacher(bs=6):
+    model, x = Drawn().back, torch.randn(bs, 4)
+    teacher = copy.deepcopy(model).requires_grad_(False)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    (model(x) - teacher(x)).mean().backward()
+    optimizer.step()
+
+def causal(bs=6):
+    net = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 1)
+    return Causal(net), torch.randn(bs, 5, 8)
+
+class Causal(nn.Module):
+    def __init__(self, net):
+        super().__init__()
+        self.net = net
+    def forward(self, x):
+        return self.net(x, mask=nn.Transformer.generate_square_subsequent_mask(5))
 
 @dataclass
 class Output:
@@ -172,6 +216,29 @@ def test_a_covariance_asks_for_no_numbers(strange):
 def test_weights_that_are_drawn_until_they_lie_within_bounds_need_no_numbers(strange):
     """As torchvision's and timm's transformers begin."""
     assert codes(strange("truncated")) == codes(strange("once"))
+
+
+PASS = 2 * 6 * (2 * 8 * 16 + 3 * 16 * 4) + 6 * (16 + 4)
+"""Products of `Net` and their biases, forward and back: its input has no gradient."""
+
+
+def products(graph) -> float:
+    return graph.nodes.filter(op_class="matmul")["flops"].sum()
+
+
+@pytest.mark.parametrize(("name", "passes"), [("by_one_pass", 1), ("by_two_passes", 2)])
+def test_what_changes_parameters_in_place_is_no_part_of_their_making(strange, name, passes):
+    assert products(strange(name).graph) == passes * PASS
+
+
+def test_distributions_masks_and_copies_ask_for_no_numbers(strange):
+    drawn, taught = strange("drawn").graph, strange("with_a_teacher").graph
+    assert products(drawn) == 2 * 6 * (2 * 8 * 4 + 3 * 4 * 8) + 6 * (4 + 8)
+    assert not drawn.notes
+    norm = drawn.nodes.filter(opcode="aten._weight_norm_interface")
+    assert norm.select("op_class", "flops").rows() == [("normalization", 3.0 * 32)]
+    assert products(taught) == 2 * 6 * 4 * 8 * 3 + 2 * 6 * 8  # back by the weights alone
+    assert "aten.attention" in codes(strange("causal"))
 
 
 def test_products_that_the_code_lets_be_rounded_to_tf32_are_faster_and_nothing_stays(strange):

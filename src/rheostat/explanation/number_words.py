@@ -104,16 +104,19 @@ def spanned(value: float, low: float, high: float, unit: str) -> str:
     >>> spanned(733.4, 732.4, 734.4, "s")
     '12.22 min [12.21 12.24]'
     >>> spanned(12.0, float("nan"), float("nan"), "W"), spanned(7.02e-4, 5e-4, 9e-4, "s")
-    ('12 W', '0.702 ms [0.5 0.9]')
+    ('12 W', '0.702 ms [0.50 0.90]')
     >>> spanned(8.42e-5, 4e-5, 1.79e-4, "s")
     '0.0842 ms [0.04 0.18]'
+    >>> spanned(0.31, 0.124, 0.689, "s")
+    '0.31 s [0.12 0.69]'
     >>> spanned(2083.0, 1704.0, 3946.0, "node_h")
     '2,083 node_h [1,704 3,946]'
     """
     if not (math.isfinite(low) and math.isfinite(high)) or low == high:
         return quantity(value, unit)
     size, label = _scale(abs(value), unit)
-    digits = max(_digits(value / size, (high - low) / size), int(abs(high / size) < 10))
+    two = 1 - math.floor(math.log10(abs(high / size))) if high else 0  # digits of the high end
+    digits = max(_digits(value / size, (high - low) / size), two)
     if low > 0 and not round(low / size, digits):  # nothing takes no time
         digits = min(digits + 3, math.ceil(-math.log10(low / size)))
     shown = f"{value / size:,.{digits}f}"

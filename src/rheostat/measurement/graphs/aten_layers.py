@@ -262,6 +262,8 @@ LAYER_RULES: dict[str, Rule] = {
         "elementwise", 3.0), "renorm": _each("reduction", 3.0), "histc": _each(
         "gather_scatter", 2.0), "searchsorted": _searched(0), "bucketize": _searched(1),
     "_linalg_eigh": _cubic(9.0), "_linalg_svd": _singular, "_linalg_solve_ex": _solved_at_once,
+    "_weight_norm_interface": _each("normalization", 3.0),
+    "_weight_norm_interface_backward": _each("normalization", 6.0),
     "_trilinear": _thrice, "_ctc_loss": _aligned, "_ctc_loss_backward": _aligned_backward,
     "linalg_solve_triangular": _solved(1.0), "linalg_lu_solve": _solved(2.0),
 }  # fmt: skip

@@ -23,16 +23,29 @@ def without_numbers(torch: Any) -> Iterator[set[str]]:
     Yields the operations whose sizes depend on values, as `as_large_as_can_be` does.
     """
     mode = torch._subclasses.FakeTensorMode(allow_non_fake_inputs=True)
-    before, init = torch.nn.Module._apply, torch.nn.init
+    before, copies, init = torch.nn.Module._apply, torch.Tensor.__deepcopy__, torch.nn.init
     drawn = getattr(init, TRUNCATED, None)
-    torch.nn.Module._apply = _applied
+    torch.nn.Module._apply, torch.Tensor.__deepcopy__ = _applied, _copied(copies)
     setattr(init, TRUNCATED, lambda tensor, *_, **__: tensor)
     try:
         with mode, on_the_host(torch), not_compiled(torch), as_large_as_can_be(torch) as chosen:
             yield chosen
     finally:
-        torch.nn.Module._apply = before
+        torch.nn.Module._apply, torch.Tensor.__deepcopy__ = before, copies
         setattr(init, TRUNCATED, drawn)
+
+
+def _copied(before: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Copies of arrays, whose memory is not there to be copied."""
+
+    def copied(array: Any, memo: dict[int, Any]) -> Any:
+        if not array.is_leaf:
+            return before(array, memo)
+        if id(array) not in memo:
+            memo[id(array)] = array.detach().clone().requires_grad_(array.requires_grad)
+        return memo[id(array)]
+
+    return copied
 
 
 class _Elapsed:

@@ -264,12 +264,30 @@ def _copies(weights: list[Any]) -> set[Any]:
     return made
 
 
-def _ancestors(nodes: list[Any]) -> set[Any]:
-    """These and all that they were made from."""
-    seen, waiting = set[Any](), list(nodes)
+def _ancestors(weights: list[Any]) -> set[Any]:
+    """These and all that they were made from; not what they were changed by once they were used."""
+    lines = set[Any]()
+    for weight in weights:
+        node = weight
+        while node not in lines:
+            lines.add(node)
+            node = next(iter(node.all_input_nodes), node)
+    used = _reached([u for n in lines for u in n.users], lambda n: list(n.users), lines)
+
+    def made_from(node: Any) -> list[Any]:
+        first, *others = node.all_input_nodes or [None]
+        changed = getattr(getattr(node.target, "_schema", None), "is_mutable", False)
+        return [n for n in (first, *others) if n and not (changed and n in used)]
+
+    return _reached(weights, made_from, set())
+
+
+def _reached(begin: list[Any], following: Callable[[Any], list[Any]], never: set[Any]) -> set[Any]:
+    """Nodes that are reached from these, and these, without those that are never gone to."""
+    seen, waiting = set[Any](), list(begin)
     while waiting:
         node = waiting.pop()
-        if node not in seen:
+        if node not in seen and node not in never:
             seen.add(node)
-            waiting += node.all_input_nodes
+            waiting += following(node)
     return seen

@@ -43,12 +43,25 @@ def as_large_as_can_be(torch: Any) -> Iterator[set[str]]:
     shared = (torch.ops.aten.nonzero.default, torch.ops.aten.masked_select.default)
     known.update({op: noted(rule) for op, rule in rules.items()})
     try:
-        with _looked_at(torch, shares):
+        with _looked_at(torch, shares), _unchecked(torch):
             yield seen
     finally:
         for op in rules:
             del known[op]
         known.update(before)
+
+
+@contextmanager
+def _unchecked(torch: Any) -> Iterator[None]:
+    """What PyTorch itself asks of values: distributions are sound, and no mask is a causal one."""
+    kinds, layers = torch.distributions.Distribution, torch.nn.modules.transformer
+    before = kinds._validate_args, layers._detect_is_causal_mask
+    kinds._validate_args = False
+    layers._detect_is_causal_mask = lambda _, is_causal=None, __=None: bool(is_causal)
+    try:
+        yield
+    finally:
+        kinds._validate_args, layers._detect_is_causal_mask = before
 
 
 class _Shares:
