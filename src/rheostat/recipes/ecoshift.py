@@ -32,14 +32,14 @@ from rheostat.errors import DataError
 from rheostat.prediction.surface import CAPS, COUNTS, Surface, surfaces
 
 
-def capped_surfaces(runs: JobTable, *, seed: int = 0, monotone: bool = True) -> dict[str, Surface]:
+def capped_surfaces(runs: JobTable, *, seed: int = 0) -> dict[str, Surface]:
     """Surfaces over the caps of a table of runs; GPU count and nodes must not vary within it."""
     varies = [c for c in COUNTS if c in runs.columns and runs.frame[c].n_unique() > 1]
     if varies:
         problems = [f"{c} varies: keep one value, as with --where {c}=4" for c in varies]
         raise DataError("runs under caps", problems)
     knobs = tuple(c for c in CAPS if c in runs.columns)
-    return surfaces(runs, knobs or None, seed=seed, monotone=monotone)
+    return surfaces(runs, knobs or None, seed=seed)
 
 
 def dealt(surfaces: Mapping[str, Surface], count: int = 0) -> pl.DataFrame:

@@ -20,6 +20,7 @@ from rheostat.simulation.timeline import even_edges, mean_in, peak_in, place, st
 
 Array = np.ndarray
 BINS = 240
+WAIT_CELLS = 36
 ROWS = 10
 CLOSE_UP = 250
 DAYS = (24, 20_000)
@@ -36,11 +37,11 @@ CHANGES = (
 CHANGE_EDGES_S = (-86_400.0, -3600.0, -60.0, 60.0, 3600.0, 86_400.0)
 
 
-def picture(runs: Sequence[Simulation], *, bins: int = BINS) -> dict[str, Any]:
+def picture(runs: Sequence[Simulation]) -> dict[str, Any]:
     """Series over time, occupancy by user, a close-up, and differences from the first run."""
     begin = min(float(r.jobs.numpy("submit_s").min()) for r in runs)
     end = max(map(_last_end, runs))
-    edges = even_edges(begin, end, bins)
+    edges = even_edges(begin, end, BINS)
     days = (edges - begin) / 86_400
     return {
         "begin_s": begin,
@@ -180,9 +181,9 @@ def changes(jobs: JobTable, base: JobTable) -> Array:
     return np.bincount(index, minlength=len(CHANGES)) / max(1, len(jobs))
 
 
-def wait_pairs(jobs: JobTable, base: JobTable, cells: int = 36) -> dict[str, Any]:
+def wait_pairs(jobs: JobTable, base: JobTable) -> dict[str, Any]:
     """Numbers of jobs over (log wait in base, log wait now); waits below 1 s count as 1 s."""
     old, new = (np.log10(np.maximum(j.numpy("wait_s"), 1.0)) for j in (base, jobs))
     top = max(float(old.max()), float(new.max()), 1.0)
-    count, edges, _ = np.histogram2d(new, old, bins=cells, range=[[0, top], [0, top]])
+    count, edges, _ = np.histogram2d(new, old, bins=WAIT_CELLS, range=[[0, top], [0, top]])
     return {"log10_s": (edges[:-1] + edges[1:]) / 2, "jobs": count}

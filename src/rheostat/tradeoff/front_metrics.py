@@ -125,11 +125,10 @@ def hypervolume(
     return Hypervolume(value, tuple(r.tolist()), box)
 
 
-def fraction(y: Array, truth: Array, *, log: bool = True, reference: float = REFERENCE) -> float:
+def fraction(y: Array, truth: Array) -> float:
     """Share of the truth's hypervolume that ``y`` reaches, in the truth's own box."""
-    box = Box.of(truth, log=log)
-    whole = hypervolume(truth, box=box, reference=reference)
-    return hypervolume(y, box=box, reference=reference).value / whole.value
+    box = Box.of(truth, log=True)
+    return hypervolume(y, box=box).value / hypervolume(truth, box=box).value
 
 
 def attainable(
@@ -203,7 +202,7 @@ def trace(y: Array, *, box: Box, reference: float = REFERENCE) -> Array:
     return np.array([hypervolume_2d(z[: i + 1], r) for i in range(len(z))])
 
 
-def evaluations_to(share: float, y: Array, truth: Array, *, reference: float = REFERENCE) -> float:
+def evaluations_to(share: float, y: Array, truth: Array) -> float:
     """Evaluations until ``share`` of the truth's hypervolume is reached; inf if it never is.
 
     >>> t = np.array([[1.0, 4.0], [2.0, 2.0], [4.0, 1.0]])
@@ -211,8 +210,8 @@ def evaluations_to(share: float, y: Array, truth: Array, *, reference: float = R
     (3.0, inf)
     """
     box = Box.of(truth)
-    whole = hypervolume(truth, box=box, reference=reference).value
-    there = np.flatnonzero(trace(y, box=box, reference=reference) >= share * whole - 1e-12)
+    whole = hypervolume(truth, box=box).value
+    there = np.flatnonzero(trace(y, box=box) >= share * whole - 1e-12)
     return float(there[0] + 1) if len(there) else float("inf")
 
 

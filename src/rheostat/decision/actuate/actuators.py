@@ -83,14 +83,12 @@ class DeviceAddress:
         return None
 
 
-def write_tree(
-    folder: Path, node: str, *, cpu_w: float, gpu_w: float, packages: int = 2, gpus: int = 1
-) -> None:
+def write_tree(folder: Path, node: str, *, cpu_w: float, gpu_w: float, gpus: int = 1) -> None:
     """A node's caps as files in the kernel's format, for rehearsals without the hardware."""
-    for p in range(packages):
+    for p in range(2):
         zone = folder / node / "powercap" / f"intel-rapl:{p}"
         zone.mkdir(parents=True, exist_ok=True)
-        share = round(cpu_w / packages * 1e6)
+        share = round(cpu_w / 2 * 1e6)
         (zone / "name").write_text(f"package-{p}\n")
         for i, kind in enumerate(("long_term", "short_term")):
             (zone / f"constraint_{i}_name").write_text(f"{kind}\n")

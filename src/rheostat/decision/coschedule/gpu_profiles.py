@@ -59,7 +59,7 @@ RANGE = {
 """What a profile may hold; anything else is in another unit, or an error of the file."""
 
 
-def profiles_of(jobs: JobTable, app: str = "app") -> dict[str, tuple[Mode, ...]]:
+def profiles_of(jobs: JobTable) -> dict[str, tuple[Mode, ...]]:
     """Modes by application from a table with ``gpus``, ``runtime_s`` and ``power_w``.
 
     ``dram_active``, ``fp_active`` and ``sm_clock`` are the signals, ``cap_w`` a cap; repeated rows
@@ -76,28 +76,28 @@ def profiles_of(jobs: JobTable, app: str = "app") -> dict[str, tuple[Mode, ...]]
     >>> [(m.gpus, m.energy_j) for m in profiles_of(t)["a"]]
     [(1, 900.0), (2, 1000.0)]
     """
-    jobs.require(app, "gpus", "runtime_s", "power_w")
+    jobs.require("app", "gpus", "runtime_s", "power_w")
     jobs = jobs.finished()
-    problems = _problems(jobs.frame, app)
+    problems = _problems(jobs.frame)
     if problems:
         raise DataError("profiles", problems)
-    names = [app, "gpus", *(["cap_w"] if "cap_w" in jobs.columns else [])]
+    names = ["app", "gpus", *(["cap_w"] if "cap_w" in jobs.columns else [])]
     signals = [c for c in SIGNALS if c in jobs.columns]
     frame = jobs.frame.group_by(names, maintain_order=True).mean().sort(names)
     profiles: dict[str, list[Mode]] = {}
     for row in frame.select([*names, "runtime_s", "power_w", *signals]).rows(named=True):
-        profiles.setdefault(str(row[app]), []).append(
+        profiles.setdefault(str(row["app"]), []).append(
             Mode(
-                str(row[app]), int(row["gpus"]), float(row["runtime_s"]), float(row["power_w"]),
+                str(row["app"]), int(row["gpus"]), float(row["runtime_s"]), float(row["power_w"]),
                 row.get("cap_w"), *(_number(row.get(c)) for c in SIGNALS),
             )
         )  # fmt: skip
     return {name: tuple(modes) for name, modes in profiles.items()}
 
 
-def _problems(frame: pl.DataFrame, app: str) -> list[str]:
-    nameless = (frame[app].is_null().arg_true() + 1).to_list()
-    problems = [f"{app}: missing in {rows_said(nameless)}"] if nameless else []
+def _problems(frame: pl.DataFrame) -> list[str]:
+    nameless = (frame["app"].is_null().arg_true() + 1).to_list()
+    problems = [f"app: missing in {rows_said(nameless)}"] if nameless else []
     for name, (least, most) in RANGE.items():
         if name in frame.columns:
             problems += _outside(frame[name], least, most)

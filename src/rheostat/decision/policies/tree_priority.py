@@ -50,33 +50,16 @@ def site_score(tree: PriorityTree) -> Any:
 
     def score(now: float, s: float, r: float, n: float) -> float:
         wait = now - s
+        seen = (wait, float(r), float(n), float(r * n), wait / max(r, 1.0))  # as `SITE`
         node = 0
         while left[node] >= 0:
-            f = feature[node]
-            x = wait
-            if f == 1:
-                x = r
-            elif f == 2:
-                x = n
-            elif f == 3:
-                x = r * n
-            elif f == 4:
-                x = wait / max(r, 1.0)
-            node = left[node] if x <= threshold[node] else right[node]
+            node = left[node] if seen[feature[node]] <= threshold[node] else right[node]
         priority: float = value[node]
         for k in range(slope.shape[1]):
             f = slope[node, k]
             if f < 0:
                 continue
-            x = wait
-            if f == 1:
-                x = r
-            elif f == 2:
-                x = n
-            elif f == 3:
-                x = r * n
-            elif f == 4:
-                x = wait / max(r, 1.0)
+            x = seen[f]
             priority += x / (abs(x) + scale[node, k]) / steep[node, k]
         return -priority
 

@@ -244,9 +244,9 @@ def because_facts(choice: Assignment) -> dict[str, Any]:
     }
 
 
-def explain_decision(decision: Decision, most: int = 20) -> Explained:
-    """A list of assignments, the first ``most`` of them in a table."""
-    some: Sequence[Assignment] = decision.assignments[:most]
+def explain_decision(decision: Decision) -> Explained:
+    """A list of assignments, the first twenty of them in a table."""
+    some: Sequence[Assignment] = decision.assignments[:20]
     names = list(dict.fromkeys(q for a in some for q in a.because.numbers))
     rows = tuple(
         (a.job, setting_words(a.setting), *(a.because.numbers.get(q) for q in names)) for a in some

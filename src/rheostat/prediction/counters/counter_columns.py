@@ -9,7 +9,7 @@ each was counted.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
@@ -38,7 +38,7 @@ A_TOTAL = 0.97
 per second is none, though a clock may well fall as the runtime grows."""
 
 
-def counters_of(jobs: JobTable, targets: Iterable[str] = TARGETS) -> tuple[str, ...]:
+def counters_of(jobs: JobTable) -> tuple[str, ...]:
     """Numeric columns that a model may look at: counters and settings, no meters, no targets.
 
     `ignored` says which columns are left out, and why.
@@ -49,7 +49,7 @@ def counters_of(jobs: JobTable, targets: Iterable[str] = TARGETS) -> tuple[str, 
     >>> counters_of(runs)
     ('cap_w', 'ipc')
     """
-    gone = {*targets, *NAMES, *ignored(jobs)}
+    gone = {*TARGETS, *NAMES, *ignored(jobs)}
     return tuple(c for c in jobs.columns if c not in gone)
 
 

@@ -41,15 +41,13 @@ class CounterMarks:
     errors: Array
 
 
-def compare_counters(  # noqa: PLR0913 - options of one protocol, all but three by keyword
+def compare_counters(
     jobs: JobTable,
     methods: Sequence[str] = ("mummi", "law"),
     targets: Sequence[str] = ("package_power_w",),
     *,
     splits: Sequence[str] = SPLITS,
     group_by: str = "app",
-    features: Sequence[str] | None = None,
-    level: float = 0.9,
     folds: int = 5,
     seed: int = 0,
 ) -> list[CounterMarks]:
@@ -69,11 +67,9 @@ def compare_counters(  # noqa: PLR0913 - options of one protocol, all but three 
                 continue
             for split in splits:
                 fold = _folds(groups, split, seed)
-                model = CounterModel(
-                    method, (target,), group_by=group_by, features=features, folds=folds, seed=seed
-                )
+                model = CounterModel(method, (target,), group_by=group_by, folds=folds, seed=seed)
                 draws = _held_out(jobs_, code, fold, model)
-                scores.append(_scores(method, target, split, truth, draws, groups, level, seed))
+                scores.append(_scores(method, target, split, truth, draws, groups, 0.9, seed))
     return scores
 
 

@@ -51,15 +51,13 @@ def what_if(
     ]
 
 
-def leverage(
-    model: CounterModel, jobs: JobTable, *, factor: float = 0.8, seed: int = 0
-) -> list[WhatIf]:
+def leverage(model: CounterModel, jobs: JobTable, *, seed: int = 0) -> list[WhatIf]:
     """`what_if` of every counter by itself, the largest change first; settings are left out."""
     changes = []
     for name in counters_of(jobs):
         if jobs.schema[name].known.name == "SUBMIT":
             continue
-        changes += what_if(model, jobs, {name: factor}, seed=seed)
+        changes += what_if(model, jobs, {name: 0.8}, seed=seed)
     return sorted(changes, key=lambda w: (model.targets.index(w.target), -abs(w.change[0])))
 
 

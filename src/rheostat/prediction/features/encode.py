@@ -116,12 +116,10 @@ class Encoder:
         return x
 
 
-def fit_encoder(
-    frame: pl.DataFrame, y: Array, *, impute: bool = False, pairs: bool = True
-) -> Encoder:
+def fit_encoder(frame: pl.DataFrame, y: Array, *, impute: bool = False) -> Encoder:
     """Learn how to encode the columns of ``frame`` given log targets ``y`` (n, t).
 
-    ``pairs`` adds the mean target of (user, app) together where both columns are there.
+    Where both columns are there the mean target of (user, app) together is added.
     """
     numbers: list[NumberPlan] = []
     groups: list[tuple[str, ...]] = []
@@ -130,7 +128,7 @@ def fit_encoder(
             groups.append((name,))
         else:
             numbers.append(_plan_number(frame[name]))
-    if pairs and {"user", "app"} <= set(frame.columns):
+    if {"user", "app"} <= set(frame.columns):
         groups.append(("user", "app"))
     return Encoder(
         tuple(numbers), tuple(_plan_category(frame, g, y) for g in groups), impute=impute

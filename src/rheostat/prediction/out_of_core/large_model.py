@@ -77,12 +77,12 @@ def errors_of(
 
 
 def calibrated(
-    pairs: Iterable[tuple[NDArray[np.float32], NDArray[np.int64]]], *, seed: int, n_draws: int = 64
+    pairs: Iterable[tuple[NDArray[np.float32], NDArray[np.int64]]], *, seed: int
 ) -> Calibration:
     """The calibration that errors on the last part imply."""
     errors, groups = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
     rng = np.random.default_rng(seed)
-    return calibrate(errors.astype(float), groups, n_draws=n_draws, rng=rng)
+    return calibrate(errors.astype(float), groups, n_draws=64, rng=rng)
 
 
 def left_out(targets: Sequence[str], rows: int, learnt: Sequence[float]) -> tuple[Note, ...]:

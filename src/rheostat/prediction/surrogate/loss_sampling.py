@@ -26,6 +26,7 @@ from rheostat.core.outcome import Array
 from rheostat.errors import DataError
 
 TINY = 1e-9
+FOLDS = 3
 """A loss below this share of the largest counts as none."""
 
 
@@ -93,7 +94,7 @@ def keep_probabilities(loss: Array, wanted: float, p_min: float) -> Array:
     return np.clip(high * loss, p_min, 1.0)
 
 
-def difficulty(x: Array, y: Array, rng: np.random.Generator, folds: int = 3) -> Array:
+def difficulty(x: Array, y: Array, rng: np.random.Generator) -> Array:
     """Mean over targets of out-of-fold absolute error / its mean, (n,): 1 is an average row.
 
     The matrix may hold NaN; with fewer rows than folds every row is as difficult as any.
@@ -101,10 +102,10 @@ def difficulty(x: Array, y: Array, rng: np.random.Generator, folds: int = 3) -> 
     from sklearn.ensemble import RandomForestRegressor
 
     n = len(y)
-    if n < 2 * folds:
+    if n < 2 * FOLDS:
         return np.ones(n)
-    fold, error = rng.permutation(np.arange(n) % folds), np.empty_like(y)
-    for f in range(folds):
+    fold, error = rng.permutation(np.arange(n) % FOLDS), np.empty_like(y)
+    for f in range(FOLDS):
         light = RandomForestRegressor(
             n_estimators=15, min_samples_leaf=3, max_features=0.5, n_jobs=1,
             random_state=int(rng.integers(2**31)),

@@ -165,7 +165,7 @@ def train(
 
 def _epoch(net: Any, data: list[Any], rows: Any, batch: int, optimiser: Any, schedule: Any) -> None:
     net.train()
-    for part in rows[torch.randperm(len(rows))].split(batch):
+    for part in rows[torch.randperm(len(rows))].split(4096):
         if len(part) < 2:  # batch normalisation needs two rows
             continue
         x, y, w = (a[part] for a in data)
@@ -185,14 +185,14 @@ def _judge(net: Any, data: list[Any], rows: Any) -> float:
         return float((w[:, None] * (net.head(net.embed(x)[0]) - y) ** 2).mean())
 
 
-def evaluate(net: Any, x: Array, what: str, batch: int = 4096) -> Array:
+def evaluate(net: Any, x: Array, what: str) -> Array:
     """``what`` ("embedding", "head" or "masks") for rows ``x``, the same for any batch size."""
     import copy
 
     net = copy.deepcopy(net).double().eval()
     parts = []
     with reproducible(0), torch.no_grad():
-        for chunk in torch.as_tensor(x, dtype=torch.float64).split(batch):
+        for chunk in torch.as_tensor(x, dtype=torch.float64).split(4096):
             if what == "masks":
                 parts.append(net.masks(chunk).double())
                 continue

@@ -23,15 +23,15 @@ from rheostat.simulation.schedule_metrics import bounded_slowdown
 MOVED_S = 120.0
 
 
-def jittered(jobs: JobTable, seed: int, by_s: float = MOVED_S) -> JobTable:
-    """``jobs`` with each submission up to ``by_s`` s later, drawn with ``seed``.
+def jittered(jobs: JobTable, seed: int) -> JobTable:
+    """``jobs`` with each submission up to `MOVED_S` later, drawn with ``seed``.
 
     >>> from rheostat.core.vocabulary import table
     >>> moved = jittered(table({"submit_s": [0.0, 500.0]}), 1).numpy("submit_s")
     >>> bool(0 <= moved[0] <= 120 and 500 <= moved[1] <= 620)
     True
     """
-    later = np.random.default_rng(seed).uniform(0.0, by_s, len(jobs))
+    later = np.random.default_rng(seed).uniform(0.0, MOVED_S, len(jobs))
     submit = jobs.schema["submit_s"]
     return jobs.with_columns([submit], submit_s=jobs.numpy("submit_s") + later)
 

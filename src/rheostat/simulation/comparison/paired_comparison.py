@@ -115,9 +115,7 @@ def longest_by_block(wait_s: Array, size: int = BLOCK_JOBS) -> Array:
     return np.array([part.max() for part in parts])
 
 
-def paired(
-    jobs: JobTable, base: JobTable, *, seed: int = 0, draws: int = DRAWS, level: float = LEVEL
-) -> dict[str, Any]:
+def paired(jobs: JobTable, base: JobTable, *, seed: int = 0) -> dict[str, Any]:
     """Differences of ``jobs`` from ``base``, the same jobs row by row, with intervals.
 
     For each of wait, bounded slowdown and response: ``difference`` of the means and ``change``
@@ -128,12 +126,12 @@ def paired(
     new, old = _values(jobs), _values(base)
     block, length = blocks(base.numpy("submit_s"))
     count, sums = block_sums(block, *new, *old)
-    means = drawn_means(count, sums, seed=seed, draws=draws)
+    means = drawn_means(count, sums, seed=seed, draws=DRAWS)
     k = len(QUANTITIES)
-    result: dict[str, Any] = {"level": level, "blocks": len(count), "block_s": length, "seed": seed}
+    result: dict[str, Any] = {"level": LEVEL, "blocks": len(count), "block_s": length, "seed": seed}
     for i, name in enumerate(QUANTITIES):
         pair = means[:, i], means[:, k + i]
-        result[name] = _difference(new[i], old[i], pair, level)
+        result[name] = _difference(new[i], old[i], pair, LEVEL)
     moved = new[0] - old[0]
     sooner, later = moved < -SAME_S, moved > SAME_S
     return result | {"jobs_sooner": float(sooner.mean()), "jobs_later": float(later.mean())}

@@ -75,14 +75,14 @@ def scheduled(
     return _learned(jobs, load, rule, size, model)
 
 
-def overdue_of(asked: str | None, estimates: Any, usual: str = "past") -> str:
-    """What becomes of overdue jobs: as ``asked``, else ``usual``; learned estimates are extended.
+def overdue_of(asked: str | None, estimates: Any) -> str:
+    """What becomes of overdue jobs: as ``asked``, else past; learned estimates are extended.
 
     >>> overdue_of(None, "user"), overdue_of("", "last2"), overdue_of("now", "last2")
     ('past', 'extend', 'now')
     """
     given = isinstance(estimates, np.ndarray | list) or estimates in ("user", "perfect")
-    return asked or (usual if given else "extend")
+    return asked or ("past" if given else "extend")
 
 
 def learner(estimates: Any) -> Any:

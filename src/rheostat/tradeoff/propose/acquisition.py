@@ -99,7 +99,7 @@ def chebyshev(y: Array, weights: Array, ideal: Array, span: Array, rho: float = 
     return np.asarray(weighted.max(axis=-1) + rho * weighted.sum(axis=-1))
 
 
-def infer_reference(y: Array, margin: float = 0.1) -> Array:
+def infer_reference(y: Array) -> Array:
     """A reference a tenth of the front's range beyond its nadir, (m,).
 
     With one front point the range of all points is taken, with one point in all one tenth of its
@@ -114,7 +114,7 @@ def infer_reference(y: Array, margin: float = 0.1) -> Array:
     front = y[non_dominated(y)]
     span = np.ptp(front if len(np.unique(front, axis=0)) > 1 else y, axis=0)
     span = np.where(span > 0, span, np.maximum(np.abs(front.max(axis=0)), 1e-9))
-    return np.asarray(front.max(axis=0) + margin * span)
+    return np.asarray(front.max(axis=0) + 0.1 * span)
 
 
 def project_out(z: Array, chosen: int) -> Array:

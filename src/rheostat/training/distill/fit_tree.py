@@ -51,7 +51,6 @@ def best_tree(
     held: States,
     depth: int,
     *,
-    most: int = GROWN_ON,
     progress: Callable[[int, int], None] = lambda _done, _of: None,
 ) -> PriorityTree:
     """Of trees of up to ``depth``, by stakes or not, polished or not: the most like the teacher.
@@ -65,7 +64,7 @@ def best_tree(
     done, of = 0, len(depths) * (SLOPES + MANY)
     progress(done, of)
     for matter, most_slopes in ways:
-        whole = grown(states, depth, matter, most=most)
+        whole = grown(states, depth, matter, most=GROWN_ON)
         for deep in depths:
             tried += polishes(cut(whole, deep), states, matter, most_slopes)
             done += most_slopes
