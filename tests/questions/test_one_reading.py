@@ -75,3 +75,20 @@ def test_watts_of_a_serving_table_are_told_by_their_size_or_growth(written):
         assert any("power_w is taken to be of" in n.message for n in jobs.notes)
     with pytest.raises(DataError, match="power_w: W of one GPU or of the deployment"):
         read(written(head + "Qwen3-32B,H100,2,64,20,600\n"))
+
+
+def test_prices_of_a_serving_table_are_taken(written):
+    """Cost asked for prices that stood in a column; those of a deployment grow with its GPUs."""
+    head = "model,gpu,num_gpus,max_num_seqs,itl_ms,tokens_per_s,total_power_w,price_usd_per_hour\n"
+    rows = "".join(f"Qwen3-32B,H100,{g},64,{20 / g},{3200 * g},{600 * g},{{}}\n" for g in (1, 2))
+    for prices in ((3, 6), (3, 3)):
+        answer = rh.llm.plan(written(head + rows.format(*prices)), minimise="cost", itl="30ms")
+        assert answer.front.mean("cost_per_mtoken")[0] == pytest.approx(3 / 3600 / 3200 * 1e6)
+        assert any("--gpu-price H100=3" in n for n in answer.notes)
+
+
+def test_next_turns_what_was_turned_where_no_knob_is_named(written):
+    """It asked for nodes of a table that has none."""
+    rows = "a,200,9,90\nb,200,8,120\na,300,7,130\n"
+    answer = rh.next_settings(written("policy,cap_w,time_s,power_w\n" + rows), method="sobol")
+    assert answer.settings == ({"policy": "b", "cap_w": 300},)

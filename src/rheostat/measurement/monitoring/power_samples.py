@@ -30,6 +30,7 @@ from rheostat.measurement.monitoring.sample_lines import (
 GAPS = 5.0
 """Samples further apart than so many usual steps have nothing known between them."""
 LEAST_COVERED = 0.8
+STRAIGHT = "a straight line over the gap stands for them"
 INTEGRAL = "energy_j is the integral of power over time (trapezoids), power_w energy over time"
 GROWTH = "energy_j is its growth; energies of an interval each would be to sum"
 TOGETHER = "all {} together: "
@@ -104,17 +105,20 @@ def _device(part: pl.DataFrame, *, counts: bool) -> dict[str, object] | None:
     known = energy(t, reading, t[0], t[-1], GAPS * usual)
     watts = np.diff(reading) / np.diff(t) if counts else reading
     seconds, covered = float(t[-1] - t[0]), known.covered_s / float(t[-1] - t[0])
-    power = known.energy_j / known.covered_s if covered >= LEAST_COVERED else None
+    bridged_j = energy(t, reading, t[0], t[-1], np.inf).energy_j
+    mean_j = known.energy_j / max(known.covered_s, 1e-9) * seconds
+    energy_j = (mean_j if counts else bridged_j) if covered >= LEAST_COVERED else None
     return {
         "device": held["device"][0], "gpu_model": held["model"][0],
         "gpus": 1 if held["gpu"][0] else None, "samples": held.height,
         "start_s": t[0] if t[0] > DATED else None, "end_s": t[-1] if t[0] > DATED else None,
-        "runtime_s": seconds, "energy_j": None if power is None else power * seconds,
-        "power_w": power, "power_max_w": float(watts.max()),
+        "runtime_s": seconds, "energy_j": energy_j,
+        "power_w": None if energy_j is None else energy_j / seconds,
+        "power_max_w": float(watts.max()),
         "utilisation_mean": _mean(t, held["busy"].to_numpy()),
         "frequency_mean_hz": _mean(t, held["hz"].to_numpy()),
         "step_s": usual, "covered": covered, "covered_j": known.energy_j,
-        "bridged_j": energy(t, reading, t[0], t[-1], np.inf).energy_j,
+        "bridged_j": bridged_j,
     }  # fmt: skip
 
 
@@ -140,9 +144,8 @@ def _notes(rows: pl.DataFrame, samples: PowerSamples) -> Iterator[Note]:
         energy_j, power_w = float(rows["energy_j"].sum()), float(rows["power_w"].sum())
         yield Note(f"{TOGETHER.format(rows.height)}{energy_j:.6g} J, {power_w:.4g} W in the mean")
     for row in rows.filter(pl.col("covered") < 1.0 - 1e-9).iter_rows(named=True):
-        yield Note(
-            _uncovered(row, "samples" if not samples.counters else "a counter that counts on")
-        )
+        counts = ("a counter that counts on", "the mean stands for them")
+        yield Note(_uncovered(row, *(counts if samples.counters else ("samples", STRAIGHT))))
     known = samples.frame.drop_nulls(["t", "reading"])
     if again := known.height - count:
         said = "of one device at the moment of another: the first of a moment counts"
@@ -156,11 +159,11 @@ def _taken(row: Mapping[str, Any]) -> str:
     return f"{row['device']}: {amounts} for {row['runtime_s']:.4g} s"
 
 
-def _uncovered(row: Mapping[str, Any], lacking: str) -> str:
+def _uncovered(row: Mapping[str, Any], lacking: str, stands: str) -> str:
     away = (1.0 - row["covered"]) * row["runtime_s"]
     said = f"{row['device']}: {away:.4g} s of {row['runtime_s']:.4g} s without {lacking}"
     if row["energy_j"] is not None:
-        return f"{said}, the mean stands for them"
+        return f"{said}, {stands}"
     rest = row["runtime_s"] - away
     known = f"{row['covered_j']:.6g} J, {row['covered_j'] / rest:.4g} W in the other {rest:.4g} s"
     straight = f"{row['bridged_j']:.6g} J with a straight line over the gap"

@@ -38,6 +38,7 @@ from rheostat.measurement.runs.table_shapes import (
     unframed,
     units_row,
     untitled,
+    without_prose,
     without_rulers,
 )
 from rheostat.measurement.runs.units_above import with_units_above
@@ -98,7 +99,7 @@ def read_delimited(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFr
         raise DataError(
             str(path), [f"has a header of {len(names)} columns but no row that fits it"]
         )
-    notes = [Note(f"above the headings, not read: {'; '.join(titles)}")] if titles else []
+    notes = [Note(f"around the table, not read: {'; '.join(titles)}")] if titles else []
     notes += [Note(f"headings stand again in {again} lines: files put together")] if again else []
     notes += [Note(f"lines without names and values left out: {lost}")] if lost else []
     notes += [Note(f"lines around the rows of a report left out: {around}")] if around else []
@@ -134,6 +135,8 @@ def _table(path: str | Path, lines: list[str]) -> tuple[list[list[str]], str, li
     if not text:
         raise DataError(str(path), ["has no text in it"])
     delimiter = _delimiter(text[0])
+    text, below = without_prose(text) if delimiter == "|" else (text, list[str]())
+    titles = [*titles, *below]
     rows, broken = ([] if delimiter in text[0] else columns_by_blanks(text)), list[int]()
     if not rows:
         rows, broken = _rows(path, text, delimiter)

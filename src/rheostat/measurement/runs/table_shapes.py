@@ -305,3 +305,13 @@ def settings_across(columns: Sequence[str]) -> str:
     own = [c for c in columns if SETTING.fullmatch(c)]
     named = ", ".join(own[:3]) + ", ..." * (len(own) > 3)
     return f"a row per run, and the settings ({named}) in a column" if len(own) > 1 else ""
+
+
+def without_prose(text: list[str]) -> tuple[list[str], list[str]]:
+    """Lines of a table between bars, and those behind its last row that have none.
+
+    >>> without_prose(["| a | b |", "| 1 | 2 |", "", "Node 3 is new."])
+    (['| a | b |', '| 1 | 2 |'], ['Node 3 is new.'])
+    """
+    last = max((i for i, line in enumerate(text) if "|" in line), default=len(text) - 1)
+    return text[: last + 1], [x.strip() for x in text[last + 1 :] if x.strip()]

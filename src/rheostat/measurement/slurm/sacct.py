@@ -29,6 +29,7 @@ from rheostat.measurement.lines import Records
 from rheostat.measurement.runs.mapping import ColumnSource
 from rheostat.measurement.slurm import spelling as slurm
 from rheostat.measurement.slurm.components import one_job_each
+from rheostat.measurement.slurm.fixed_width import BETWEEN, FixedWidth, cut_names
 from rheostat.measurement.slurm.latest_runs import REQUEUED, latest_runs
 from rheostat.measurement.slurm.own_columns import OWN, field_of_job, own_fields, with_own
 from rheostat.measurement.slurm.sacct_clock import (
@@ -165,14 +166,15 @@ def read_piece(
     records = Records(path, encoding=encoding, header=1)
     lines = iter(records)
     first = next((text for _, text in lines), "")
-    delimiter = delimiter or delimiter_of(first)
-    header = first.split(delimiter)
+    plain = FixedWidth(records, lines, first)
+    delimiter = delimiter or (BETWEEN if plain.is_one else delimiter_of(first))
+    header = plain.header.split(delimiter)
     check_header(path, header, delimiter)
     own = {} if columns is None else own_fields(header, columns)
     stand = time_zone(zone)
     names = (rejoin,) if isinstance(rejoin, str) else tuple(rejoin)
     try:
-        runs, orphans, gone = fold(lines, header, names, delimiter)
+        runs, orphans, gone = fold(iter(plain), header, names, delimiter)
     except DataError as error:
         raise DataError(str(path), error.problems) from error
     cut = [] if records.ended else [gone[SHIFTED].pop()] if records.row in gone[SHIFTED] else []
@@ -187,6 +189,7 @@ def read_piece(
     notes.append(Note(f"times read as {zone}{elsewhere}"))
     if orphans:
         notes.append(Note(f"steps without their job line: {', '.join(orphans[:10])}"))
+    notes += cut_names(runs) if plain.is_one else []
     runs, said = dated(runs)
     notes += said if "Submit" in header else [*said, Note(NO_SUBMIT)]
     fields = {f for source in own.values() for f in source.columns if f in header}

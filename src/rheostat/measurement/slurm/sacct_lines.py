@@ -122,7 +122,7 @@ def has_sacct_headings(first: str) -> bool:
     >>> has_sacct_headings("JobID|State"), has_sacct_headings("JobID,App,Submit,State")
     (True, False)
     """
-    if re.search(r"(^|\|)JobID(Raw)?(\||$)", first) or re.match(r"\s*JobID\s{2,}\w", first):
+    if re.search(r"(^|\|)JobID(Raw)?(\||$)", first) or re.match(r"\s*JobID(Raw)?\s{2,}\w", first):
         return True
     names = set(re.split("[,;\t]", first))
     own = any(map(OWN.fullmatch, names))
@@ -142,8 +142,9 @@ def check_header(path: str | Path, header: list[str], delimiter: str) -> None:
             problems.append(f"field {' or '.join(choice)} is missing")
     if not times_runs(have) and not {"Start", "End"} <= have:
         problems.append("field Elapsed or ElapsedRaw (or Start and End) is missing")
-    if re.match(r"\s*JobID\s{2,}", header[0]):
-        problems = ["is the table that sacct prints for people, which cuts names: add -P to it"]
+    if re.match(r"\s*JobID(Raw)?\s{2,}", header[0]):
+        said = "is the table that sacct prints for people, without the dashes below its headings"
+        raise DataError(str(path), [f"{said}: add -P to sacct"])
     if problems:
         shown = ", ".join(header)[:200]
         raise DataError(

@@ -48,7 +48,7 @@ from rheostat.questions.llm.serving_limits import (
     with_limits,
 )
 from rheostat.questions.llm.serving_model import CacheSize
-from rheostat.questions.llm.serving_prices import CARBON, COST, Prices, priced
+from rheostat.questions.llm.serving_prices import CARBON, COST, Prices, priced, prices_in
 from rheostat.questions.llm.standing_rule import standing
 from rheostat.questions.llm.trace import for_trace
 from rheostat.questions.parse import HourPrices, Knobs, parse_hour_prices, parse_limit, parse_space
@@ -187,8 +187,10 @@ def plan(
             given = runs if isinstance(runs, JobTable) else inputs.paths(runs)
             if (bare := unmetered(given, renamed, units)) is not None:
                 limits = [parse_limit("itl_s", itl)] if itl else []
+                prices = _with_prices(prices, minimise, bare)
                 return measured_cost(bare, app or _only_app(bare), workload, prices, limits)
         jobs = load_runs(runs, format, columns, renamed, units)
+        prices = _with_prices(prices, minimise, jobs)
         app = app or _only_app(jobs)
         jobs, model = configured(jobs, app, model_config)
         refuse_unstated(jobs, "params", "itl_s", "energy_per_token_j")
@@ -224,6 +226,16 @@ def _only_app(jobs: JobTable) -> str:
         said = f"runs of {len(names)} models; take one: {', '.join(map(quote, names))}"
         raise DataError("--app", [said])
     return str(names[0])
+
+
+def _with_prices(prices: Prices, minimise: str, runs: JobTable) -> Prices:
+    """Prices with those of the runs' own column, where cost is asked for and none was given."""
+    if prices.gpu_hour or minimise != "cost":
+        return prices
+    hours, said = prices_in(runs)
+    for words in said:
+        listener.note(words)
+    return replace(prices, gpu_hour=hours)
 
 
 def _aimed(front: Front, minimise: str, prices: Prices) -> tuple[Front, str]:

@@ -9,12 +9,15 @@ carbon of 10^6 tokens (g CO2e) = 10^6 E / 3.6e6 intensity (g/kWh); making the GP
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import polars as pl
 
 from rheostat.core.front import Front, Objective
+from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import Array
 from rheostat.errors import DataError
 from rheostat.questions.parse import EVERY
@@ -83,3 +86,39 @@ def hour_prices(front: Front, prices: Prices) -> Array:
     gpus = front.alternatives.frame["gpu_model"].to_list()
     hours = np.array([prices.of_gpu(str(g)) for g in gpus])
     return np.asarray(hours * front.alternatives.numpy("gpus"))
+
+
+PRICE = re.compile(r"price|cost|usd|eur|[$\u20ac]", re.IGNORECASE)
+OF_AN_HOUR = re.compile(r"(/|per|[ _(])[ _]*(h|hr|hour)(ly)?(?![a-z])|hourly", re.IGNORECASE)
+ALIKE = 0.01
+
+
+def prices_in(runs: JobTable) -> tuple[dict[str, float], list[str]]:
+    """Price of an hour of a GPU of each type, where a column has it; and what is to be said.
+
+    It is of a deployment where it grows with the GPUs, and of a GPU where it does not.
+
+    >>> from rheostat import table
+    >>> runs = {"gpu_model": ["H100"] * 2, "gpus": [1, 4], "usd_per_hour": [3.0, 12.0]}
+    >>> prices_in(table(runs))[0]
+    {'H100': 3.0}
+    """
+    numbers = [c for c in runs.columns if runs.frame[c].dtype.is_numeric()]
+    named = [c for c in numbers if PRICE.search(c) and OF_AN_HOUR.search(c) and "tok" not in c]
+    if len(named) != 1 or not {"gpu_model", "gpus"} <= set(runs.columns):
+        return {}, []
+    value = pl.col(named[0]).cast(pl.Float64)
+    known = runs.frame.select("gpu_model", whole=value, each=value / pl.col("gpus")).drop_nulls()
+    ways = {
+        way: known.group_by("gpu_model").agg(
+            price=pl.col(way).median(), spread=pl.col(way).max() / pl.col(way).min() - 1
+        )
+        for way in ("each", "whole")
+    }
+    fit = [way for way, own in ways.items() if (own["spread"] < ALIKE).all()]
+    if not len(known) or not fit or (len(fit) == 2 and (runs.frame["gpus"] > 1).any()):
+        return {}, [f"{named[0]}: of a GPU or of all? --gpu-price says it"]
+    prices = dict(sorted(ways[fit[0]].select("gpu_model", "price").iter_rows()))
+    of = f"{named[0]} over gpus" if fit[0] == "each" else named[0]
+    said = ", ".join(f"{k}={v:g}" for k, v in prices.items())
+    return prices, [f"prices of an hour of a GPU are {of}: --gpu-price {said}"]

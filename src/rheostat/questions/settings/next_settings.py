@@ -27,9 +27,8 @@ from rheostat.questions.parse import (
     knob_names,
     parse_objectives,
     parse_rules,
-    parse_space,
 )
-from rheostat.questions.settings.knob_columns import turnable, valued
+from rheostat.questions.settings.knob_columns import space_of
 from rheostat.questions.settings.lacking import our_names, our_rule
 from rheostat.questions.settings.unlike_runs import of_one_kind, tell_unlike
 from rheostat.tradeoff.all_settings import RUNTIME_ENERGY
@@ -173,8 +172,7 @@ def next_settings(
     quantities = parse_objectives(objectives)
     jobs = inputs.opened(runs, format, columns, names, renamed)
     rules = (our_rule(jobs, rules[0]), rules[1])
-    turnable(jobs, names)
-    space = parse_space(valued(jobs, knobs))
+    space = space_of(jobs, knobs, measured="nodes" not in jobs.columns)
     jobs, own = of_one_kind(jobs, inputs.only(jobs, where), space)
     wanted = inputs.judged(own, our_names(jobs, quantities), model=False)
     inputs.countable(wanted, own.columns)
