@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rheostat.errors import DataError
+from rheostat.measurement.network.folder import read_network_run
 from rheostat.measurement.network.iteration_table import read_iteration_table
 from rheostat.measurement.tables import read_table
 
@@ -41,3 +42,23 @@ def test_a_heading_without_a_unit_is_told_how_to_say_one(tmp_path):
     with pytest.raises(DataError, match="step_time says no unit") as refused:
         read_iteration_table(path)
     assert "sed '1s/step_time/step_time_ms/'" in str(refused.value)
+
+
+@pytest.mark.parametrize("line", [
+    "step={} loss=2.5 lr=1e-3 step_time_ms={}", "[rank 0] INFO: step={} loss=2.5 step_time={}ms",
+])  # fmt: skip
+def test_logs_of_training_in_names_and_values_are_read_without_a_table(tmp_path, line):
+    path = tmp_path / "train.log"
+    path.write_text("".join(line.format(i, t) + "\n" for i, t in enumerate([20, 30, 25]))
+                    + "saved a checkpoint\n")  # fmt: skip
+    run = read_network_run(path)
+    ended = run.finished["time_s"].to_list()
+    assert ended == pytest.approx([0.0, 0.02, 0.05, 0.075])
+    assert "lines without names and values left out: 1" in [n.message for n in run.notes]
+
+
+def test_what_holds_no_times_is_told_what_would_be_read(tmp_path):
+    path = tmp_path / "notes.log"
+    path.write_text("step 1 done\nstep 2 done\n")
+    with pytest.raises(DataError, match="lines such as step_time_ms=41"):
+        read_network_run(path)

@@ -261,9 +261,10 @@ def read_network_run(folder: str | Path, *, ports: bool = True) -> NetworkRun:
 
 def _log_alone(path: Path) -> NetworkRun:
     """A run of which nothing but its iteration log or table is there."""
-    if not is_table(path) and not looks_like_log(path):
+    if not looks_like_log(path) and not is_table(path):
         kinds = (
-            "a folder of a simulated run, an iteration log of CODES, or a table (.csv, .parquet)"
+            "a folder of a simulated run, an iteration log of CODES, a table (.csv, .parquet), or "
+            "lines such as step_time_ms=41"
         )
         raise other_kind(path, kinds)
     finished, notes = _marked([path])
@@ -272,7 +273,8 @@ def _log_alone(path: Path) -> NetworkRun:
 
 
 def _marked(logs: Sequence[Path]) -> tuple[pl.DataFrame, list[Note]]:
-    return read_iteration_table(logs[0]) if is_table(logs[0]) else read_iteration_log(*logs)
+    table = not looks_like_log(logs[0]) and is_table(logs[0])
+    return read_iteration_table(logs[0]) if table else read_iteration_log(*logs)
 
 
 def iteration_logs(folder: Path) -> list[Path]:

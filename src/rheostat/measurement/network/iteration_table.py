@@ -3,7 +3,9 @@
 One column says either when an iteration ended (``time_s``) or how long it took (``runtime_s``,
 ``iteration_time_s``, ``step_time_s``, ``duration_s``); ``_ms``, ``_us`` and ``_ns`` are other
 units, and ``Step Time (ms)`` is ``step_time_ms``.  Instants (``2026-11-28T08:00:00.25``) in
-``time`` or ``timestamp`` say when iterations ended, counted from the first.  There may also be
+``time`` or ``timestamp`` say when iterations ended, counted from the first.  Cells may say the
+unit (``41.2 ms``), and lines of names and values (``step=3 loss=2.1 step_time_ms=41``), as logs of
+training have them, are such a table, too.  There may also be
 ``iteration``, ``app`` or ``job``, ``rank``, and ``terminal`` (or ``node``, as CODES names it).
 """
 
@@ -11,6 +13,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 
 import polars as pl
@@ -20,7 +24,10 @@ from rheostat.core.storage.file_kinds import describe_file
 from rheostat.errors import DataError
 from rheostat.measurement.checks import note_rows
 from rheostat.measurement.dates import iso_seconds
+from rheostat.measurement.lines import Records
+from rheostat.measurement.runs.cell_units import in_base_units
 from rheostat.measurement.runs.header_units import split_unit
+from rheostat.measurement.runs.pair_lines import LOOKED_AT, rows_of_pairs
 from rheostat.measurement.tables import read_table
 
 TABLES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
@@ -36,8 +43,12 @@ NOWHERE = -1
 
 
 def is_table(path: Path) -> bool:
-    """Whether the name says that a file is a table."""
-    return path.name.lower().endswith(TABLES)
+    """Whether the name says that a file is a table, or its lines are names and values."""
+    if path.name.lower().endswith(TABLES):
+        return True
+    with suppress(DataError):
+        return bool(rows_of_pairs([text for _, text in islice(Records(path), LOOKED_AT)])[0])
+    return False
 
 
 def read_iteration_table(path: str | Path) -> tuple[pl.DataFrame, list[Note]]:
@@ -70,7 +81,7 @@ def read_iteration_table(path: str | Path) -> tuple[pl.DataFrame, list[Note]]:
     [0.0, 0.002, 0.005]
     """
     notes: list[Note] = []
-    raw = read_table(path, notes)
+    raw = _with_units(read_table(path, notes), notes)
     raw = _counted_from_the_first(_renamed(raw), notes)
     timed = [n for n in raw.columns if n in ENDED or n in TOOK]
     if len(timed) != 1:
@@ -105,6 +116,15 @@ def read_iteration_table(path: str | Path) -> tuple[pl.DataFrame, list[Note]]:
             "was set back, give what is before or after it; how long each took belongs into "
             "runtime_s"])  # fmt: skip
     return (_ended(ordered) if timed[0] in TOOK else ordered), notes
+
+
+def _with_units(raw: pl.DataFrame, notes: list[Note]) -> pl.DataFrame:
+    """Durations whose cells say their unit in seconds, which their headings say then."""
+    read, said = in_base_units(raw)
+    plain = {n: f"{n}_s" for n in raw.columns if n.strip().lower() in NAMES
+             and raw[n].dtype == pl.String and read[n].dtype.is_numeric()}  # fmt: skip
+    notes += [note for note in said if note.message.startswith(tuple(plain))]
+    return raw.with_columns(read.select(list(plain))).rename(plain) if plain else raw
 
 
 def _renamed(raw: pl.DataFrame) -> pl.DataFrame:

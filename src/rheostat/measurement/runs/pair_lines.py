@@ -28,6 +28,8 @@ SHELL = re.compile(r"^(real|user|sys)\s+(\d+m[\d.,]+s)\s*$")
 """What the shell's ``time`` prints."""
 SECTION = re.compile(r"\s*\[[^\[\]]+\]\s*")
 """The name of a block, in an ini file."""
+TIMED = re.compile(r"[\d.]+\s?[munµ]?s")
+"""A value that says its unit of time."""
 MOST_LINES = 0.8
 """Of the lines of a text in blocks that name a value."""
 LOOKED_AT = 2000
@@ -139,8 +141,11 @@ def _common(each: Sequence[Pairs]) -> set[str]:
 
 
 def _measured(names: Sequence[str] | Pairs) -> bool:
-    """Whether there is a run time, energy or power, or else two names that are known."""
+    """Whether there is a time, energy or power, or else two names that are known."""
     ours = {guess_name(n) for n in names}
+    values = names.values() if isinstance(names, dict) else ()
+    if any(split_unit(n)[2] == "s" for n in names) or any(map(TIMED.fullmatch, values)):
+        return True
     power = any(re.search(r"power|energy|watt|joule", n.lower()) for n in names)
     return power or bool(ours & {*AMOUNTS}) or len(ours & {*VOCABULARY}) > 1
 

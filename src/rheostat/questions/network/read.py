@@ -73,7 +73,7 @@ def read(run: Run) -> NetworkAnswer:
     ----------
     run : path
         A folder with an iteration log, and what there is of net.conf, wl.conf, alloc.conf and port
-        telemetry; or a log or a CSV of iteration times alone.
+        telemetry; or a log, also of training (``step_time_ms=41``), or a CSV of iteration times.
 
     Returns
     -------
