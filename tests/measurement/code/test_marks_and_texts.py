@@ -307,7 +307,7 @@ def test_how_the_original_s_comparisons_come_out_is_asked_once(monkeypatch):
     case, asked = case_of("int x;"), []
     case.reference.one_way = None
     monkeypatch.setattr(reached, "_marked", lambda case, own: asked.append(own))
-    monkeypatch.setattr(reached, "_stages", lambda case, own, made, edges: iter(
+    monkeypatch.setattr(reached, "_stages", lambda *_: iter(
         [Left([(compared(0, line=1), True)]), Left([(compared(0, line=2), False)])]))  # fmt: skip
     wanted = Counter([("if(a==7)b();", "eq", False)]), Counter([("eq", "7", False)]), Counter(), ()
     assert _of_original(case) == wanted  # of the last stage
@@ -321,11 +321,11 @@ def test_stages_end_where_nothing_is_left(monkeypatch, case):
     )
     case.reference.one_way = Counter(), Counter(), Counter(), ()
     monkeypatch.setattr(reached, "_marked", lambda case, own: ("made", []))
-    monkeypatch.setattr(reached, "_stages", lambda case, own, made, edges: stages)
+    monkeypatch.setattr(reached, "_stages", lambda *_: stages)
     case.__dict__["own_edges"] = ()
     assert unreached(case) == []
     assert len(list(stages)) == 1  # the last was not asked for
-    monkeypatch.setattr(reached, "_stages", lambda case, own, made, edges: iter(
+    monkeypatch.setattr(reached, "_stages", lambda *_: iter(
         [Left([], {("a.c", 1)})]))  # fmt: skip
     (found,) = unreached(case)
     assert (found.file, found.line) == ("a.c", 1)

@@ -11,6 +11,7 @@ import pytest
 from rheostat.measurement.code import group_memory, rungs_run, toolchain
 from rheostat.measurement.code.capture import SandboxLimits
 from rheostat.measurement.code.compare_output import Tolerance
+from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.program_inputs import InputRange, ProgramInput, ProgramInputs
 from rheostat.measurement.code.reference import (
     MANY,
@@ -247,7 +248,7 @@ def test_what_differs_among_many_is_run_again_by_itself(case, box, monkeypatch):
     every = tuple((given(k).given, f"sum {k}") for k in range(10, 20))
     case.reference.many = every
     outputs = [o for _, o in every]
-    monkeypatch.setattr(type(case.bench), "run_each", lambda *_, **__: outputs)
+    monkeypatch.setattr(type(case.bench), "run_each", lambda *_, **__: outputs[::-1])
     asked = []
     case.reference.admitted = lambda g: asked.append(g.words) or (
         None if g.values["n"] == "11" else given(int(g.values["n"])))  # fmt: skip
@@ -255,7 +256,7 @@ def test_what_differs_among_many_is_run_again_by_itself(case, box, monkeypatch):
     assert asked == []
     outputs[1] = outputs[2] = None
     assert rungs_run._among_many(case) == []  # alone they are right
-    assert asked == ["n=11", "n=12"]
+    assert asked == ["n=12", "n=11"]  # the last first
     outputs[4] = "sum 99"
     (found,) = rungs_run._among_many(case)
     assert found.message == (
@@ -267,7 +268,7 @@ def test_what_differs_among_many_is_run_again_by_itself(case, box, monkeypatch):
     asked.clear()
     for k in range(6):
         outputs[k] = None
-    assert rungs_run._among_many(case) == [found] or asked[:4] == ["n=10", "n=11", "n=12", "n=13"]
+    assert rungs_run._among_many(case) == [found] or asked[:4] == ["n=15", "n=14", "n=13", "n=12"]
     box.says["candidate", "run gcc"] = lambda a: done(f"sum {a.command[-1]}")
     outputs[:] = [None] * 10
     assert [f.message for f in rungs_run._among_many(case)] == [NONE_ENDED]
@@ -406,3 +407,48 @@ def test_the_filter_refuses_what_leads_out_and_nothing_else(name):
     assert ran(code, 0x1234, 1) == EPERM
     known = {*NUMBERS[name].values(), *ANYWHERE.values(), *NOT_THERE.values()}
     assert {ran(code, machine, n) for n in range(500) if n not in known} == {allowed}
+
+
+def test_few_inputs_do_where_pragmas_alone_tell_a_candidate_from_the_original(
+    case, tools, box, tmp_path, monkeypatch
+):
+    loop, pragma = "for (;;) s += 1;\n", "#pragma omp parallel for \\\n  reduction(+ : s)\n"
+    original = Program({"a.c": f"int original;\n{loop}"}, inputs=INPUTS)
+    for text, few in (
+        (f"int original;\n{pragma}  {loop}", True),
+        (f"int original;\n#pragma omp declare reduction(m:int:omp_out)\n{pragma}{loop}", False),
+        (f"int original;\n{pragma}{loop.replace('1', '2')}", False),
+        (f"#pragma GCC optimize(3)\nint original;\n{loop}", False),
+    ):
+        made = replace(case, candidate=Program({"b.c": text}, "openmp"))
+        made.reference.original = original
+        assert made.only_pragmas == few
+        assert (
+            replace(made, candidate=replace(made.candidate, flags=("-O3",))).only_pragmas is False
+        )
+    case.reference.many, case.reference.few = (1, 2), (1,)
+    assert case.many == (1, 2)
+    assert replace(case, candidate=original).many == (1,)
+    made = reference(box, tmp_path, seed=9)
+    made.small, made.expected = (given(5, 0.01),), (given(900, 0.04),)
+    counts = []
+    monkeypatch.setattr(made.bench, "run_each", lambda built, every, limits, most_cpu_s:
+                        counts.append(most_cpu_s) or ["x"] * len(every))  # fmt: skip
+    assert 0 < len(made.few) < len(made.many)
+    assert counts == [MANY_S / 8] * 2 + [MANY_S] * 2
+
+
+def test_a_slow_candidate_is_run_on_as_many_as_there_is_time_for_the_largest_first(
+    case, monkeypatch
+):
+    case.reference.many = tuple((given(k).given, f"sum {k}") for k in range(10, 20))
+    asked = []
+
+    def run_each(bench, built, every, limits, most_cpu_s):
+        asked.append(([g.values["n"] for g in every], most_cpu_s))
+        return ["sum 19", "sum 18"]
+
+    monkeypatch.setattr(type(case.bench), "run_each", run_each)
+    assert rungs_run._among_many(case) == []
+    assert asked[-1] == ([str(k) for k in range(19, 9, -1)], rungs_run.MANY_S)
+    assert case.among == 2

@@ -138,7 +138,7 @@ def _known(case: Case) -> list[tuple[ProgramInput, str]]:
     """Inputs with the original's output: the largest, and those that are quick."""
     reference = case.reference
     every = [*reference.small, *reference.expected[:1]]
-    many = reference.many[:: len(reference.many) // SOME + 1]
+    many = case.many[:: len(case.many) // SOME + 1]
     return [*((e.given, e.output) for e in every), *many]
 
 

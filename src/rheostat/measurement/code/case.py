@@ -16,7 +16,7 @@ from rheostat.measurement.code.capture import SandboxLimits, SandboxRun
 from rheostat.measurement.code.compare_output import differences
 from rheostat.measurement.code.cuda_on_host import parser_absent
 from rheostat.measurement.code.diagnostics import not_on_host
-from rheostat.measurement.code.program import Program
+from rheostat.measurement.code.program import GAP, PRAGMA, Program
 from rheostat.measurement.code.program_inputs import ProgramInput
 from rheostat.measurement.code.reference import Expected, Reference
 from rheostat.measurement.code.toolchain import (
@@ -48,6 +48,8 @@ MOST_MULTIPLIED, MULTIPLES, MOST_BESIDE, BESIDE_S = 6, 8, 512, 1.0
 """Numbers of a candidate whose multiples are tried, how many of each, inputs and CPU seconds."""
 SAYS_WHY = re.compile(r"(?i)error|illegal|assert|terminate called|out of memory|cannot")
 PARALLEL = ("openmp", "target")
+OMP_LINE = re.compile(rf"(?m)^{GAP}*#{GAP}*pragma{GAP}+omp\b(?:[^\n\\]|\\[\s\S])*")
+DECLARES = re.compile(PRAGMA + rf"{GAP}+(?:declare|begin|end)\b")
 FOR_DEVICES = ("cuda", "opencl")
 STARTS_THREADS = re.compile(r"pthread_create|thrd_create|std::thread::_M_start_thread|tbb::.*")
 SHARES_LOOPS = re.compile(r"GOMP_parallel.*|__kmpc_fork_call")
@@ -71,6 +73,15 @@ def numbers_in(text: str) -> list[int]:
             made.append(parts[0] << parts[1])
         made += parts
     return [n for n in made if n <= MOST_SIZE]
+
+
+def without_pragmas(program: Program) -> list[str]:
+    r"""Texts of a program's files without OpenMP's lines and blanks, in the order of their names.
+
+    >>> without_pragmas(Program({"a.c": "int a;\n#pragma omp parallel \\\n  for\nfor (;;)\n  ;"}))
+    ['inta;for(;;);']
+    """
+    return [re.sub(r"\s+", "", OMP_LINE.sub("", t)) for _, t in sorted(program.files.items())]
 
 
 @dataclass(frozen=True)
@@ -120,6 +131,7 @@ class Case:
     options: RungOptions = field(default_factory=RungOptions)
     seed: int = 0
     evidence: list[Evidence] = field(default_factory=list)
+    among: int = 0
 
     def known(self, rung: str) -> dict[str, Any]:
         """Figures of a rung below; none where it was not run."""
@@ -186,6 +198,22 @@ class Case:
         )
         numbers = sorted({n for some in reached for n in some})
         return self.reference.around(numbers) if numbers and not self.on_host else ()
+
+    @cached_property
+    def only_pragmas(self) -> bool:
+        """Whether OpenMP's pragmas alone tell it from the original: on one thread both do the same.
+
+        A reduction of its own brings code with it.
+        """
+        one, other = self.candidate, self.original
+        alike = (one.flags, one.build) == (other.flags, other.build)
+        own = [DECLARES.search(t) for t in one.files.values()]
+        return alike and not any(own) and without_pragmas(one) == without_pragmas(other)
+
+    @property
+    def many(self) -> tuple[tuple[ProgramInput, str], ...]:
+        """Many inputs and the original's output; few where they could tell nothing."""
+        return self.reference.few if self.only_pragmas else self.reference.many
 
     @property
     def _own_numbers(self) -> list[int]:

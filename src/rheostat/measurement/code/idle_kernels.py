@@ -47,7 +47,7 @@ def _has_kernels(case: Case, program: Program) -> bool:
 
 def _prints_the_same(case: Case, built: Built) -> bool:
     reference = case.reference
-    known = [*((e.given, e.output) for e in reference.small), *reference.many[:SOME]]
+    known = [*((e.given, e.output) for e in reference.small), *case.many[:SOME]]
     limits = case.limits(reference.expected[0], 1)
     got = case.bench.run_each(built, [given for given, _ in known], limits, environment=WITHOUT,
                               beside=(LIBRARY,))  # fmt: skip

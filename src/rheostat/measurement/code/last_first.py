@@ -52,7 +52,7 @@ def last_first(case: Case, program: Program) -> list[Finding]:
     every = (*reference.small, *reference.expected, *reference.edges, *case.own_edges)
     quick = [(e.given, e.output) for e in every if e.cpu_s < QUICK_S]
     made = case.bench.build(with_runtime(program), TURNS)
-    for given, got, how in _apart(case, made, [*quick, *reference.many[:SOME]]):
+    for given, got, how in _apart(case, made, [*quick, *case.many[:SOME]]):
         if (known := reference.admitted(given)) and (
             findings := case.wrong("races", _printed(got), known, how)
         ):
@@ -68,7 +68,7 @@ def _among_equals(case: Case, program: Program, quick: Sequence[ProgramInput]) -
     theirs = case.bench.build(coarse(with_runtime(program)), TURNS)
     if not (ours.ok and theirs.ok):
         return []
-    every = [*quick, *(g for g, _ in case.reference.many[:SOME_EQUAL])]
+    every = [*quick, *(g for g, _ in case.many[:SOME_EQUAL])]
     limits = roomy(case.limits(case.reference.expected[0]), SLOWER)
     one, other = (case.bench.run_each(b, every, limits) for b in (ours, theirs))
     known = [

@@ -60,6 +60,8 @@ own question."""
 SOME_THREADS = (4, 64, 7, 2, 17)
 FEW, SOME, MOST = 6, 64, 512
 """Inputs that are run with many threads; of many inputs, how many are run at first, and at all."""
+ENDS_S = 0.5
+"""CPU seconds of many inputs where only ends of values are left to be seen."""
 TIES = re.compile(r"==.*&&.*[<>]|[<>].*&&.*==")
 """The lower index of two equal values, whose order `races` looks at: whether both ways are taken
 hangs on the data, and so does whether one of nothing at all (`best > 0`) may be among them."""
@@ -90,9 +92,12 @@ def unreached(case: Case) -> list[Finding]:
     if made and (cut := _cut_numbers(case, made[1])):
         return cut
     left, kept = Left(), bool(made and _own_values(case, made[1]))
-    for left in _stages(case, case.candidate, made, case.own_edges):
-        if not (kept or left.comparisons or _other_lines(case, left)):
+    most_s = [0.0]
+    for left in _stages(case, case.candidate, made, case.own_edges, most_s):
+        open_ = _beyond(case, left)
+        if not (kept or open_):
             return _left_out(case)
+        most_s[0] = 0.0 if open_ else ENDS_S
     return _beyond(case, left) + _too_narrow(case, left) + (_left_out(case) if made else [])
 
 
@@ -284,9 +289,9 @@ def _linked(program: Program, whole: Sequence[Marked]) -> Program:
 
 def _stages(
     case: Case, program: Program, made: tuple[Built, list[Marked]] | None,
-    own_edges: Sequence[Expected],
+    own_edges: Sequence[Expected], most_s: Sequence[float] = (0.0,),
 ) -> Iterator[Left]:  # fmt: skip
-    """What is left after more and more runs."""
+    """What is left after more and more runs; many take ``most_s`` CPU seconds at most if not 0."""
     if made is None:
         return
     built, whole = made
@@ -295,7 +300,9 @@ def _stages(
     try:
         for inputs, count in _runs(case, own_edges):
             limits = case.limits(case.reference.expected[0], count)
-            case.bench.run_each(built, inputs, limits, threads=count, kept=place)
+            seconds = most_s[0] if len(inputs) > 2 * SOME else 0.0
+            case.bench.run_each(built, inputs, limits, threads=count, kept=place,
+                                most_cpu_s=seconds)  # fmt: skip
             left = left_of(whole, _bytes(place / "reached", whole[-1].end), program)
             left.values = _near(whole, place / "values", numbers_in(case.original.text))
             yield left
@@ -340,7 +347,7 @@ def _runs(
     quick = [e.given for e in every if e.cpu_s < QUICK_S][:FEW]
     if quick and (case.is_parallel or case.starts_threads):
         yield from ((quick, count) for count in SOME_THREADS)
-    many = [given for given, _ in reference.many]
+    many = [given for given, _ in case.many]
     random.Random(reference.seed).shuffle(many)  # parts of ranges take turns in it
     many = many[: SOME if case.on_host else MOST]
     yield from ((some, 1) for some in (many[:SOME], many[SOME:]) if some)

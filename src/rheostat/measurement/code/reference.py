@@ -41,9 +41,9 @@ QUICK_S = 0.04
 """CPU seconds of a run up to which many more are made."""
 VARIED_PART, LOW_PART = (0.5, 1.0), (0.0, 0.03)
 """All but small sizes; the smallest: where something may be empty."""
-MANY, MANY_S, MOST_MANY_B = 8192, 2.5, 2**22
-"""Small inputs and others that are run one after the other, and CPU seconds and bytes that all of
-one kind may take together."""
+MANY, MANY_SMALL, MANY_S, MOST_MANY_B = 8192, 2048, 2.5, 2**22
+"""Inputs and small ones that are run one after the other, CPU seconds and bytes of each.  Mistakes
+that others wrote are found by one small input in a hundred, by one large one in up to 5,000."""
 CORNER_SEEDS = 12
 """Seeds at each corner of the ranges of sizes."""
 FEW_NEAR = 4
@@ -196,33 +196,34 @@ class Reference:
 
     @cached_property
     def many(self) -> tuple[tuple[ProgramInput, str], ...]:
-        """Many more inputs and what the original prints on them; small ones where a run is long.
+        """Many more inputs and what the original prints on them; what differs is admitted first."""
+        return self._many(1)
 
-        A mistake that one input in a hundred shows is found by them. They are checked for nothing
-        else: what differs is admitted first.
-        """
-        if not self.original.inputs.ranges or self.count < INPUTS or self.starts_dearly:
+    @cached_property
+    def few(self) -> tuple[tuple[ProgramInput, str], ...]:
+        """An eighth of them, for a candidate whose code is the original's."""
+        return self._many(8)
+
+    def _many(self, part: int) -> tuple[tuple[ProgramInput, str], ...]:
+        """Inputs drawn from parts of the ranges, as many as are run in the time there is."""
+        inputs = self.original.inputs
+        made: list[tuple[ProgramInput, str | None]] = []
+        if not inputs.ranges or self.count < INPUTS or self.starts_dearly:
             return ()
         rng = np.random.default_rng([self.seed, 5])
         longest_small = max(self.small, key=lambda e: e.cpu_s)
-        groups = (((LOW_PART, SMALL_PART), longest_small),
-                  ((LARGE_PART, (0.0, 1.0), VARIED_PART), self.expected[0]))  # fmt: skip
-        return tuple(
-            known for parts, longest in groups if longest.cpu_s <= QUICK_S
-            for known in self._run_of(parts, longest, rng)
-        )  # fmt: skip
-
-    def _run_of(
-        self, parts: Sequence[tuple[float, float]], longest: Expected, rng: np.random.Generator
-    ) -> list[tuple[ProgramInput, str]]:
-        """Inputs drawn from these parts of the ranges, as many as are run in the time there is."""
-        inputs = self.original.inputs
-        drawn = list(inputs.corners(rng, CORNER_SEEDS) if LARGE_PART in parts else ())
-        drawn += [inputs.draw(rng, parts[i % len(parts)]) for i in range(MANY)]
-        each = list({given.words: given for given in drawn}.values())
-        each = each[: MOST_MANY_B // max(len(longest.output), 1)]
-        outputs = self.bench.run_each(self.built, each, longest.limits(), most_cpu_s=MANY_S)
-        return [(g, o) for g, o in zip(each, outputs, strict=False) if o is not None]
+        groups = (((LOW_PART, SMALL_PART), longest_small, MANY_SMALL),
+                  ((LARGE_PART, (0.0, 1.0), VARIED_PART), self.expected[0], MANY))  # fmt: skip
+        for parts, longest, most in groups:
+            drawn = list(inputs.corners(rng, CORNER_SEEDS) if LARGE_PART in parts else ())
+            drawn += [inputs.draw(rng, parts[i % len(parts)]) for i in range(most // part)]
+            each = list({given.words: given for given in drawn}.values())
+            each = each[: MOST_MANY_B // max(len(longest.output), 1)]
+            if longest.cpu_s <= QUICK_S:
+                outputs = self.bench.run_each(self.built, each, longest.limits(),
+                                              most_cpu_s=MANY_S / part)  # fmt: skip
+                made += zip(each, outputs, strict=False)
+        return tuple((g, o) for g, o in made if o is not None)
 
     @property
     def starts_dearly(self) -> bool:

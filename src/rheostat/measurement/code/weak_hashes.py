@@ -47,7 +47,7 @@ def weak_hashes(case: Case) -> list[Finding]:
 def _compared(case: Case, program: Program) -> list[Finding]:
     reference = case.reference
     known = [(e.given, e.output) for e in (*reference.small, *reference.expected, *reference.edges)]
-    known += reference.many[:: len(reference.many) // SOME + 1]
+    known += case.many[:: len(case.many) // SOME + 1]
     made = case.bench.build(program, LINKED)
     limits = case.limits(reference.expected[0])
     outputs = case.bench.run_each(made, [g for g, _ in known], limits) if made.ok else []
