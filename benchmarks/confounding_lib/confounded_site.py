@@ -32,11 +32,18 @@ from rheostat.measurement.synthetic.habits import LIMITS_S, repeated
 from rheostat.measurement.synthetic.site_law import Apps, Array
 
 from .later_laws import LATER, LaterApps
+from .laws import LawApps
+from .recent_laws import RECENT, RecentApps
 from .stranger_laws import LAWS as STRANGER
 from .stranger_laws import StrangerApps
 
 Ints = NDArray[np.int64]
-LAWS = (*STRANGER, *LATER)
+KINDS: dict[str, Any] = {
+    **dict.fromkeys(STRANGER, StrangerApps),
+    **dict.fromkeys(LATER, LaterApps),
+    **dict.fromkeys(RECENT, RecentApps),
+}
+LAWS = tuple(KINDS)
 
 PROXIES = ("none", "limit", "rough-memory", "memory", "exact-memory", "script")
 """What the log records of the problem size: nothing; a time limit, which is a guess of the runtime
@@ -96,11 +103,8 @@ class Month:
         true = self.truth(jobs)
         noise = self.site.noise(self.app, self.user)
         apps = self.site.apps
-        draws = (
-            apps.noise_draws(rng, len(jobs))
-            if isinstance(apps, LaterApps)
-            else rng.standard_normal(len(jobs))
-        )
+        plain, n = isinstance(apps, Apps), len(jobs)
+        draws = rng.standard_normal(n) if plain else apps.noise_draws(rng, n)
         runtime = true["runtime_s"][0] * np.exp(noise * draws)
         power = true["power_w"][0] * np.exp(0.02 * rng.standard_normal(len(jobs)))
         runtime = np.maximum(1.0, np.rint(runtime))
@@ -161,13 +165,13 @@ class ConfoundedSite:
             raise DataError("ConfoundedSite", bad)
 
     @cached_property
-    def apps(self) -> Apps | StrangerApps | LaterApps:
+    def apps(self) -> Apps | LawApps:
         """The hidden applications."""
         rng = np.random.default_rng([self.seed, 1])
         if self.law == "usl":
             return Apps.draw(self.n_apps, rng)
-        kind = LaterApps if self.law in LATER else StrangerApps
-        return kind.draw(self.law, self.n_apps, rng)
+        drawn: LawApps = KINDS[self.law].draw(self.law, self.n_apps, rng)
+        return drawn
 
     def noise(self, app: Ints, user: Ints) -> Array:
         """Standard deviation of log runtime of each row."""

@@ -20,19 +20,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rheostat.measurement.synthetic.site_law import IDLE_SHARE, Apps, Array
+from rheostat.measurement.synthetic.site_law import Apps, Array
+
+from .laws import LawApps
 
 LATER = ("halo", "cache", "tail", "tree")
-LEAST_GAIN = 0.93
-"""Users stop where twice the nodes leave more than this share of the time."""
 
 
 @dataclass(frozen=True)
-class LaterApps:
-    """A applications under one of `LATER`; a to d as in the notation, ``plain`` lends the rest."""
+class LaterApps(LawApps):
+    """A applications under one of `LATER`; a to d as in the notation."""
 
-    law: str
-    plain: Apps
     a: Array
     b: Array
     c: Array
@@ -59,19 +57,9 @@ class LaterApps:
         a, b = 10 ** between(-3.5, -1.3), 10 ** between(-3.5, -1.2)
         return cls(law, plain, a, b, between(0.1, 0.9), between(0.3, 1.0))
 
-    @property
-    def work_s(self) -> Array:
-        """Node-seconds of a typical problem."""
-        return self.plain.work_s
-
-    @property
-    def memory_b(self) -> Array:
-        """Of a typical problem."""
-        return self.plain.memory_b
-
     def divided_s(self, app: Array, nodes: Array, size: Array) -> Array:
         """The part of the runtime that nodes share."""
-        n, work = np.asarray(nodes, dtype=float), self._work(app, size)
+        n, work = np.asarray(nodes, dtype=float), self.work(app, size)
         if self.law == "tail":
             return np.asarray(work * n ** -self.a[app])
         if self.law != "cache":
@@ -90,25 +78,7 @@ class LaterApps:
             "tail": b * size**-c,
             "tree": a * size**-c * np.log2(n) + b * size**-d,
         }[self.law]
-        return np.asarray(self.divided_s(app, n, size) + self._work(app, size) * part)
-
-    def _work(self, app: Array, size: Array) -> Array:
-        return np.asarray(self.work_s[app] * size ** self.plain.growth[app])
-
-    def fastest_nodes(self) -> Array:
-        """Nodes beyond which a typical problem gains little, (A,)."""
-        every = np.arange(len(self.work_s))
-        n = 2.0 ** np.arange(10)
-        t = np.stack([self.runtime_s(every, k, np.ones(len(every))) for k in n])
-        gains = t[1:] / t[:-1] < LEAST_GAIN
-        return np.asarray(2.0 ** np.where(gains.all(0), 8, np.argmin(gains, axis=0)))
-
-    def power_w(self, app: Array, nodes: Array, size: Array) -> Array:
-        """Mean watts of the whole job without noise."""
-        n = np.asarray(nodes, dtype=float)
-        busy = np.minimum(self.divided_s(app, n, size) / self.runtime_s(app, n, size), 1.0)
-        node = self.plain.node_w[app] * (IDLE_SHARE + (1 - IDLE_SHARE) * busy)
-        return np.asarray(self.plain.shared_w[app] + node * n)
+        return np.asarray(self.divided_s(app, n, size) + self.work(app, size) * part)
 
     def noise(self, app: Array, user: Array) -> Array:
         """Standard deviation of log runtime between runs of one problem at one setting."""

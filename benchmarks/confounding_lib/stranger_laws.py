@@ -7,7 +7,6 @@ fits into memory and where it is too small for its nodes, both at other nodes fo
 `imbalance`: all wait for the slowest of the nodes, the more the more there are.
 `unshared`: communication, on nodes that share no watts, so that more nodes never take less energy.
 `users`: communication, and a noise of runtime that is each user's own, from 2 % to 40 %.
-Nodes that wait draw less, so watts per node fall where a job scales badly.
 
 Notation
 --------
@@ -18,7 +17,6 @@ kinks          t = w x^g / n s(n / (m x)) u(n / (k x^h)),  s(v) = 1 + o if v < 1
                v > 1, else both are 1
 blocks         t = w x^g ceil(b / n) / b,  b = k x^h
 imbalance      t = w x^g / n (1 + c x^-h log2(n)^2)
-P = p0 + p1 n (i + (1 - i) e),   e : share of the runtime that is divided work
 """
 
 from __future__ import annotations
@@ -27,17 +25,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rheostat.measurement.synthetic.site_law import IDLE_SHARE, Apps, Array
+from rheostat.measurement.synthetic.site_law import Apps, Array
+
+from .laws import LawApps
 
 LAWS = ("floor", "communication", "kinks", "users", "blocks", "imbalance", "unshared")
 
 
 @dataclass(frozen=True)
-class StrangerApps:
-    """A applications under one of `LAWS`; ``plain`` lends work, watts and memory, arrays (A,)."""
+class StrangerApps(LawApps):
+    """A applications under one of `LAWS`, arrays (A,)."""
 
-    law: str
-    plain: Apps
     exponent: Array
     overhead_s: Array
     growth: Array
@@ -60,16 +58,6 @@ class StrangerApps:
             2 ** rng.uniform(0, 4, n_apps), 2 ** rng.uniform(3.5, 8, n_apps),
             np.where(rng.random(n_apps) < 0.5, rng.uniform(0.2, 1.5, n_apps), 0.0),
         )  # fmt: skip
-
-    @property
-    def work_s(self) -> Array:
-        """Node-seconds of a typical problem."""
-        return self.plain.work_s
-
-    @property
-    def memory_b(self) -> Array:
-        """Of a typical problem."""
-        return self.plain.memory_b
 
     def divided_s(self, app: Array, nodes: Array, size: Array) -> Array:
         """The part of the runtime that nodes share."""
@@ -105,13 +93,6 @@ class StrangerApps:
         if self.law in ("kinks", "blocks", "imbalance"):
             return self.last
         return np.asarray((ratio / self.exponent) ** (1 / (1 + self.exponent)))
-
-    def power_w(self, app: Array, nodes: Array, size: Array) -> Array:
-        """Mean watts of the whole job without noise."""
-        n = np.asarray(nodes, dtype=float)
-        busy = self.divided_s(app, n, size) / self.runtime_s(app, n, size)
-        node = self.plain.node_w[app] * (IDLE_SHARE + (1 - IDLE_SHARE) * np.minimum(busy, 1.0))
-        return np.asarray(self.plain.shared_w[app] + node * n)
 
     def noise(self, app: Array, user: Array) -> Array:
         """Standard deviation of log runtime between runs of one problem at one setting."""

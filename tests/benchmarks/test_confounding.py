@@ -11,6 +11,7 @@ import pytest
 from benchmarks import confounding
 from benchmarks.confounding_lib.confounded_site import LAWS, ConfoundedSite
 from benchmarks.confounding_lib.later_laws import LATER
+from benchmarks.confounding_lib.recent_laws import RECENT
 from benchmarks.confounding_lib.targets import table, targets
 
 
@@ -68,7 +69,7 @@ def test_few_jobs_are_moved_to_more_nodes_where_none_takes_less_energy_there(see
     assert more.mean() < 0.03
 
 
-@pytest.mark.parametrize("law", LATER)
+@pytest.mark.parametrize("law", [*LATER, *RECENT])
 def test_later_laws_are_known_at_every_setting_and_the_log_scatters_about_them(law) -> None:
     assert law in LAWS
     site = ConfoundedSite(2, 0.5, 0.5, "none", 12, law=law)

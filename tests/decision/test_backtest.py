@@ -9,7 +9,7 @@ from rheostat import Knob, Moment, Outcome, table
 from rheostat.decision.accuracy import accuracy
 from rheostat.decision.backtest import backtest, divided
 from rheostat.errors import DataError, LeakError
-from rheostat.explanation.choices.advice import with_accuracy
+from rheostat.explanation.choices.checked_forecasts import with_accuracy
 from rheostat.explanation.narrate import explain
 from rheostat.measurement.synthetic.world import World
 from rheostat.tradeoff.rules import Weighted

@@ -10,12 +10,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rheostat import Deadline, Knee, Knob, MaxSlowdown, Outcome, PowerCap, Space, Weighted, table
+from rheostat import (
+    Deadline,
+    EnergyBudget,
+    Knee,
+    Knob,
+    MaxSlowdown,
+    Outcome,
+    PowerCap,
+    Space,
+    Weighted,
+    table,
+)
 from rheostat.core.front import Front
 from rheostat.core.jobs import Note
 from rheostat.decision.batch_fronts import stack
 from rheostat.decision.decide import OWN, decide
 from rheostat.errors import DataError, Infeasible
+from rheostat.explanation.narrate import explain
 from rheostat.prediction.effects.plausible import DISAGREE, IMPOSSIBLE
 
 NODES = (1, 2, 4, 8, 16)
@@ -362,3 +374,36 @@ def test_a_log_promises_no_more_than_its_applications_can_show():
     assert found.more_energy == found.over_limit
     assert decide(jobs, Spread(), knob, fewer, limits).more_energy[2] == pytest.approx(1 / 65)
     assert decide(jobs, Told(), knob, fewer, limits[0]).more_energy is None
+
+
+def test_where_nothing_is_advised_the_limits_at_which_something_is_are_told(monkeypatch):
+    """Half the nodes take 1.18 times as long; blocks of jobs say so too, and in words."""
+
+    class Slower(Law):
+        def predict(self, jobs):
+            n = jobs.numpy("nodes")[None, :]
+            own = np.ones((64, 1))
+            return Outcome({"runtime_s": own * 100.0 * n ** np.log2(1 / 1.18), "power_w": 80.0 * n})
+
+    jobs, knob = table({"job_id": [1, 2], "nodes": [8, 8]}), Knob("nodes", [4, 8])
+    found = decide(jobs, Slower(), knob)
+    assert found.counts()["advised"] == 0
+    assert [(w.factor, w.advised) for w in found.wider] == [(1.2, 2), (1.25, 2), (1.5, 2)]
+    limits = (MaxSlowdown(1.25, "requested", 0.8), MaxSlowdown(1, "requested", 0.8, "energy_j"))
+    asked = decide(jobs, Slower(), knob, Weighted({"energy_j": 1}, limits[0]), limits)
+    told = found.wider[1]
+    assert (told.totals, told.over_limit, told.more_energy) == (
+        asked.totals, asked.over_limit, asked.more_energy,
+    )  # fmt: skip
+    assert asked.wider == ()
+    monkeypatch.setattr("rheostat.decision.decide.ROWS_AT_ONCE", 3)
+    assert decide(jobs, Slower(), knob).wider == found.wider
+    report = explain(found)
+    words = [s for s in report.sections[0].sentences if "--slowdown" in s]
+    assert words[0].startswith("With --slowdown 20, 2 jobs would change: runtime +18 %; energy ")
+    assert report.facts["wider"][0]["slowdown_percent"] == 20.0
+    assert decide(jobs, Slower(), knob, Weighted({"energy_j": 1}), EnergyBudget("1 J")).wider == ()
+    tight = (MaxSlowdown(1.1, "requested", 0.8), EnergyBudget("1 J"))
+    few = decide(jobs, Slower(), knob, Weighted({"energy_j": 1}), tight)
+    assert [(w.factor, w.advised) for w in few.wider] == [(1.5, 0)]
+    assert "Nor would any job change at --slowdown 50." in explain(few).sections[0].sentences

@@ -3,13 +3,14 @@
 import json
 
 import numpy as np
+import polars as pl
 import pytest
 
 from benchmarks.confounding_lib.confounded_site import ConfoundedSite
 from rheostat.cli import run
 from rheostat.decision.decide import decide
 from rheostat.decision.evidence import e_value, variation
-from rheostat.decision.placebo import placebos
+from rheostat.decision.placebo import placebos, untested
 from rheostat.decision.trials.trial import plan_trial
 from rheostat.decision.trials.trial_size import trial_size
 from rheostat.explanation.choices.advice import explain_advice
@@ -161,6 +162,12 @@ def test_a_placebo_tells_hidden_reasons_from_none():
     assert passes(1.0) == [False, True]  # power hardly depends on the size of the problem
     assert passes(1.0, "memory") == [True, True]
     assert placebos(table({"app": ["a"], "nodes": [2], "submit_s": [0.0]}), "nodes") == ()
+    log = ConfoundedSite(seed=3, within=1.0).month(2000).run()
+    nothing = pl.Series([None] * len(log), dtype=pl.Float64)
+    blank = table({**log.frame.to_dict(), "memory_b": nothing})
+    assert placebos(blank, "nodes") == placebos(log, "nodes")  # a column of nothing is no size
+    few = log.rows(pl.col("app").is_in(log.frame["app"].unique(maintain_order=True)[:3].to_list()))
+    assert (placebos(few, "nodes"), untested(few, "nodes").rpartition(" ")[2]) == ((), "3")
 
 
 def test_the_e_value_is_that_of_its_source():

@@ -11,9 +11,10 @@ import pytest
 
 from rheostat import Knob, Outcome, table
 from rheostat.decision.backtest import backtest, changes_by, divided, end_s
-from rheostat.decision.decide import _resampled, decide
+from rheostat.decision.decide import decide
 from rheostat.decision.policies.export import export, plain, worths
 from rheostat.decision.policies.priority_tree import PriorityTree, TreeFeature
+from rheostat.decision.totals import _resampled
 from rheostat.errors import DataError
 from rheostat.tradeoff.limits import Deadline
 from rheostat.tradeoff.rules import Weighted

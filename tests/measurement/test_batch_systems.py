@@ -181,6 +181,19 @@ def test_how_a_job_of_pbs_ended(tmp_path, status, state):
     assert frame.select("state", "censored").row(0) == (state, state != "COMPLETED")
 
 
+def test_a_job_that_pbs_ended_at_its_time_limit_timed_out(tmp_path):
+    ran, limit = "resources_used.walltime=01:10:00", "Resource_List.walltime=100:00:00"
+    text = PBS.format(status="271")
+    assert ran in text
+    assert limit in text
+    frame = read(written(tmp_path, text.replace(limit, limit.replace("100:00", "01:10")))).frame
+    assert frame["state"].to_list() == ["TIMEOUT"]
+    record = json.loads(TEXTS["pbs-json"])
+    for job in record["Jobs"].values():
+        job["Exit_status"], job["Resource_List"]["walltime"] = 271, "01:10:00"
+    assert read(written(tmp_path, json.dumps(record))).frame["state"].to_list() == ["TIMEOUT"]
+
+
 def test_clocks_without_a_zone_are_those_of_the_site(tmp_path):
     path = written(tmp_path, TEXTS["lsf"])
     frame = read(path, options={"zone": "Europe/Paris"}).frame

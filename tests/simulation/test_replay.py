@@ -148,6 +148,14 @@ def test_the_command_tells_whether_the_log_is_met(jobs, tmp_path, capsys):
     assert (told["policy"], told["verdict"], told["ks"]) == ("easy", "close", 0)
     assert run(["simulate", str(path), "--policy", "fcfs", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["replay"]["verdict"] != "close"
+    both = ["--policy", "fcfs", "--policy", "easy"]
+    assert run(["simulate", str(path), *both, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["replay"]["policy"], told["nearest"]["policy"]) == ("fcfs", "easy")
+    assert run(["simulate", str(path), *both]) == 0
+    said = capsys.readouterr().err
+    assert "fcfs is far from the log" in said
+    assert "Nearest is easy: close to the log" in said
     write_swf(jobs, path, [f"MaxProcs: {PROCS}"])
     assert run(["simulate", str(path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["replay"] is None

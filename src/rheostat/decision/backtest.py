@@ -25,7 +25,8 @@ from rheostat.core.outcome import Array, Outcome, Predictor
 from rheostat.core.space import Knob, Space
 from rheostat.core.units import parse_duration
 from rheostat.decision.accuracy import Accuracy, accuracy, measured
-from rheostat.decision.decide import RUNTIME_ENERGY, Advice, Change, decide
+from rheostat.decision.decide import RUNTIME_ENERGY, Advice, decide
+from rheostat.decision.totals import Change
 from rheostat.errors import DataError
 from rheostat.prediction.out_of_core.dask_cluster import Spread, here
 

@@ -11,12 +11,6 @@ Notation
 --------
 J  jobs      S  settings per job, the request included      d  draws
 cluster : the jobs of one user with one application
-
-References
-----------
-.. [Owen2012] Owen, A., Eckles, D.: Bootstrapping data arrays of arbitrary order. AoAS 6 (2012).
-.. [Angelopoulos2024] Angelopoulos, A., Bates, S., Fisch, A., Lei, L., Schuster, T.: Conformal risk
-   control. ICLR (2024).
 """
 
 from __future__ import annotations
@@ -24,28 +18,27 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from rheostat.core.decision import Assignment, Decision
 from rheostat.core.front import Constraint, Objective, Rule
 from rheostat.core.jobs import JobTable, Note
-from rheostat.core.outcome import Array, Predictor
+from rheostat.core.outcome import Predictor
 from rheostat.core.space import Knob, Space
 from rheostat.decision.admissible import graded, only, told_by_users, too_good
 from rheostat.decision.batch_choice import BatchChoice, assignments, choose
-from rheostat.decision.batch_fronts import stack
+from rheostat.decision.batch_fronts import BatchFronts, stack
 from rheostat.decision.tabulate import advice_table
+from rheostat.decision.totals import Change, Codes, Span, Summed, clusters
 from rheostat.errors import DataError
 from rheostat.prediction.effects.plausible import IMPOSSIBLE, REASONS
 from rheostat.prediction.out_of_core.dask_cluster import Spread, here
 
-Codes = NDArray[np.int64]
 RUNTIME_ENERGY = ("runtime_s", "energy_j")
 OWN = ("measured", "interpolated")
 SLOWDOWN, CONFIDENCE = 1.1, 0.8
@@ -53,19 +46,25 @@ SLOWDOWN, CONFIDENCE = 1.1, 0.8
 draws, and no more energy in as many; what is saved in a draw that is slower counts nothing
 (`benchmarks/confounding.py`)."""
 MORE = "that more nodes take less is what a log tells least surely"
-RESAMPLED = 1000
-"""Samples of applications behind the interval of a total, at least one for each draw."""
+WIDER, LISTED, FEW = (1.1, 1.15, 1.2, 1.25, 1.5), 3, 0.01
+"""Limits of slowdown that are tried beyond the one asked for, how many of those that advise are
+told, and the share of the jobs below which what is advised is little."""
 ROWS_AT_ONCE = 50_000
 """Alternatives predicted in one call: enough to be fast, few enough for 64 draws in 100 MB."""
 
 
 @dataclass(frozen=True)
-class Change:
-    """A total over jobs before and after, and the relative change with its interval."""
+class WiderLimit:
+    """What jobs could be advised at ``factor`` times the runtime as requested, all else as asked.
 
-    before: float
-    after: float
-    change: tuple[float, float, float]
+    ``over_limit`` and ``more_energy`` are those of an `Advice` at that limit.
+    """
+
+    factor: float
+    advised: int
+    totals: Mapping[str, Change]
+    over_limit: Span | None
+    more_energy: Span | None
 
 
 @dataclass(frozen=True)
@@ -106,6 +105,9 @@ class Advice:
         with its interval; None without such a limit, or without an advised job.
     more_energy : (mean, low, high) or None
         The same of a limit of energy against what was asked for.
+    wider : tuple of WiderLimit
+        Where few jobs are advised, the first wider limits of slowdown at which some are, or the
+        widest tried.
     """
 
     table: JobTable
@@ -117,8 +119,9 @@ class Advice:
     objectives: tuple[str, ...]
     impossible: int = 0
     doubted: Mapping[str, int] = field(default_factory=dict)
-    over_limit: tuple[float, float, float] | None = None
-    more_energy: tuple[float, float, float] | None = None
+    over_limit: Span | None = None
+    more_energy: Span | None = None
+    wider: tuple[WiderLimit, ...] = ()
 
     def __len__(self) -> int:
         return len(self.table)
@@ -217,32 +220,83 @@ def decide(  # noqa: PLR0913 - what is wanted, all but five by keyword
     space, limits = Space.of(knobs), _several(limits)
     if rule is None:
         rule, limits = _default(limits, [Objective.of(o).name for o in objectives])
-    owners, cluster = _clusters(jobs)
+    owners, cluster = clusters(jobs)
     by_users = told_by_users(model, jobs)
     block = max(1, ROWS_AT_ONCE // (len(space.settings()) + 1))
     places = np.split(np.arange(len(jobs)), range(block, len(jobs), block))
-    question = _Question(model, space, rule, limits, tuple(objectives), level, grades)
+    asked = _Asked(rule, limits, level)
+    question = _Question(model, space, asked, tuple(objectives), grades)
     judged = list(spread(_judged, ((jobs.rows(p), cluster[p]) for p in places), question))
     chosen = BatchChoice.joined([j.chosen for j in judged])
     borrowed = [j.hints for j in judged if j.hints is not None]
     hints = BatchChoice.joined(borrowed) if borrowed else None
     left_out = sum((j.left_out for j in judged), start=Counter[str]())
     table = advice_table(jobs, chosen, space.names, hints)
+    summed = Summed(owners, level, by_users)
     return Advice(
         table.noted(*_notes(chosen, limits)),
         Decision(tuple(chain.from_iterable(j.made for j in judged))),
-        {q: _total(chosen, q, level, owners) for q in chosen.quantities if q != "power_w"},
+        summed.totals(chosen),
         str(rule),
         tuple(str(c) for c in limits),
         space.names,
         tuple(Objective.of(o).name for o in objectives),
         left_out[IMPOSSIBLE],
         {r: left_out[r] for r in (*REASONS, MORE) if r != IMPOSSIBLE and left_out[r]},
-        *(
-            _missed(chosen.over.get(q), level, owners, _doubt(limits, q) if by_users else None)
-            for q in ("runtime_s", "energy_j")
-        ),
+        **summed.missed(chosen, limits),
+        wider=_wider(judged, asked, summed),
     )
+
+
+def _wider(judged: Sequence[_Judged], asked: _Asked, summed: Summed) -> tuple[WiderLimit, ...]:
+    """The first limits beyond the one asked for at which jobs are advised, else the widest.
+
+    Nothing where more than few jobs are advised as asked.
+    """
+    if not all(j.wider for j in judged):
+        return ()
+    wider = []
+    for i, wide in enumerate(asked.wider()):
+        chosen = BatchChoice.joined([j.wider[i] for j in judged])
+        advised = int((chosen.status == "advised").sum())
+        shares = summed.missed(chosen, wide.limits)
+        wider.append(WiderLimit(wide.factor, advised, summed.totals(chosen), **shares))
+    return tuple([w for w in wider if w.advised][:LISTED] or wider[-1:])
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """Rule, limits and level of intervals."""
+
+    rule: Rule
+    limits: tuple[Any, ...]
+    level: float
+
+    @property
+    def factor(self) -> float:
+        """The limit of slowdown against the request; NaN without one."""
+        return float(max((c.factor for c in self.limits if _is_slowdown(c)), default=math.nan))
+
+    def chosen(self, many: BatchFronts, cluster: Codes) -> BatchChoice:
+        """The setting of each job."""
+        return choose(many, self.rule, self.limits, self.level, cluster)
+
+    def wider(self) -> tuple[_Asked, ...]:
+        """The same with each wider limit."""
+        return tuple(self._at(f) for f in WIDER if f > self.factor + 1e-9)
+
+    def _at(self, factor: float) -> _Asked:
+        limits = tuple(replace(c, factor=factor) if _is_slowdown(c) else c for c in self.limits)
+        rule: Any = self.rule
+        if _is_slowdown(getattr(rule, "counted", None)):
+            rule = replace(rule, counted=replace(rule.counted, factor=factor))
+        return replace(self, rule=rule, limits=limits)
+
+
+def _is_slowdown(limit: Any) -> bool:
+    """Whether it says how much longer than requested a job may run."""
+    relative = hasattr(limit, "factor") and limit.quantity == "runtime_s"
+    return bool(relative and limit.against == "requested")
 
 
 @dataclass(frozen=True)
@@ -251,38 +305,40 @@ class _Question:
 
     model: Predictor
     space: Space
-    rule: Rule
-    limits: tuple[Constraint, ...]
+    asked: _Asked
     objectives: tuple[str | Objective, ...]
-    level: float
     grades: Sequence[str]
 
 
 @dataclass(frozen=True)
 class _Judged:
-    """What came of a block; ``hints`` where forecasts are graded."""
+    """What came of a block; ``hints`` where forecasts are graded, ``wider`` where few jobs move."""
 
     chosen: BatchChoice
     hints: BatchChoice | None
     made: Sequence[Assignment]
     left_out: Counter[str]
+    wider: tuple[BatchChoice, ...]
 
 
-def _judged(block: tuple[JobTable, Codes], asked: _Question) -> _Judged:
+def _judged(block: tuple[JobTable, Codes], question: _Question) -> _Judged:
     """A setting for each job of a block; the second of ``block`` is their clusters."""
     jobs, cluster = block
-    many = stack(jobs, asked.model, asked.space, asked.objectives)
-    good = too_good(many, asked.model, asked.space.names)
+    asked, names = question.asked, question.space.names
+    many = stack(jobs, question.model, question.space, question.objectives)
+    good = too_good(many, question.model, names)
     left_out = Counter({MORE: int(good.sum())})
     many, hints = only(many, ~good), None
     for note in many.flat.outcome.notes:
         left_out[note.message] += note.count
-    if (own := graded(many, asked.grades)) is not None:
-        hints = choose(many, asked.rule, asked.limits, asked.level, cluster)
+    if (own := graded(many, question.grades)) is not None:
+        hints = asked.chosen(many, cluster)
         many = only(many, own)
-    chosen = choose(many, asked.rule, asked.limits, asked.level, cluster)
-    made = assignments(many, chosen, asked.rule, asked.limits, asked.space.names)
-    return _Judged(chosen, hints, made, left_out)
+    chosen = asked.chosen(many, cluster)
+    made = assignments(many, chosen, asked.rule, asked.limits, names)
+    few = (chosen.status == "advised").mean() < FEW
+    wider = tuple(w.chosen(many, cluster) for w in asked.wider()) if few else ()
+    return _Judged(chosen, hints, made, left_out, wider)
 
 
 def _several(limits: Constraint | Iterable[Constraint]) -> tuple[Constraint, ...]:
@@ -300,83 +356,6 @@ def _default(
     slowdown = MaxSlowdown(SLOWDOWN, "requested", CONFIDENCE)
     saving = MaxSlowdown(1, "requested", CONFIDENCE, "energy_j")
     return Weighted({"energy_j": 1}, slowdown), (*limits, slowdown, saving)
-
-
-def _total(chosen: BatchChoice, quantity: str, level: float, owners: Codes) -> Change:
-    """Sums over jobs; jobs without a prediction on both sides are left out.
-
-    The interval is that of a two-way cluster bootstrap [Owen2012]_: each draw of the model adds up
-    applications and users, both drawn with replacement, since an error about one is common to all
-    of its jobs.  ``owners`` (clusters, kinds) has each cluster's application and user.
-    """
-    parts = chosen.sums[quantity]
-    after, before = (p.sum(axis=1) for p in parts)
-    if not chosen.compared.any():
-        return Change(math.nan, math.nan, (math.nan,) * 3)
-    low, high = np.quantile(_ratios(parts, owners) - 1.0, [(1 - level) / 2, (1 + level) / 2])
-    change = float(after.mean() / before.mean() - 1.0), float(low), float(high)
-    return Change(float(before.mean()), float(after.mean()), change)
-
-
-def _doubt(limits: Sequence[Any], quantity: str) -> float:
-    """How often a job may miss the limits of a quantity that are relative, as the limits say."""
-    relative = [c for c in limits if hasattr(c, "factor") and c.quantity == quantity]
-    return float(max((1 - c.confidence for c in relative), default=0.0))
-
-
-def _missed(
-    parts: tuple[Array, Array] | None, level: float, owners: Codes, doubt: float | None
-) -> tuple[float, float, float] | None:
-    """Share of the advised jobs that miss a limit, its interval as that of a total.
-
-    What d draws never showed may still happen once in d + 1: the upper end is never less.  Where a
-    log tells the effect, the forecast errs by application, and k applications promise no more than
-    conformal risk control of k units does [Angelopoulos2024]_: one of k + 1 may miss in all its
-    jobs.  Of that one the share ``doubt`` is expected to.  k counts applications by their jobs
-    (Kish), since few may carry the advice.
-    """
-    if parts is None or not parts[1].any():
-        return None
-    over, advised = (p.sum(axis=1) for p in parts)
-    low, high = np.quantile(_ratios(parts, owners), [(1 - level) / 2, (1 + level) / 2])
-    mean, d = float(over.mean() / advised.mean()), len(over)
-    high = (d * high + 1) / (d + 1)
-    if doubt is not None:
-        jobs = np.bincount(owners[:, 0], parts[1].mean(axis=0), minlength=1)
-        k = float(jobs.sum() ** 2 / (jobs**2).sum())
-        mean, high = (k * mean + doubt) / (k + 1), (k * high + 1) / (k + 1)
-    return mean, float(low), float(high)
-
-
-def _ratios(parts: tuple[Array, Array], owners: Codes) -> Array:
-    """Sums of the first over sums of the second, each (d, clusters), of resampled owners."""
-    there = parts[1].any(axis=0)
-    codes = [np.unique(c, return_inverse=True)[1] for c in owners[there].T]
-    rng, ratios, draws = np.random.default_rng(0), [], len(parts[0])
-    for _ in range(math.ceil(RESAMPLED / draws)):
-        times = math.prod(_resampled(c, draws, rng) for c in codes)
-        drawn, asked = ((times * p[:, there]).sum(axis=1) for p in parts)
-        ratios.append(drawn[asked > 0] / asked[asked > 0])
-    return np.concatenate(ratios)
-
-
-def _resampled(code: Codes, samples: int, rng: np.random.Generator) -> Codes:
-    """How often each row's owner was drawn in each sample, (samples, rows)."""
-    k = int(code.max()) + 1
-    return rng.multinomial(k, np.full(k, 1 / k), size=samples)[:, code]
-
-
-def _clusters(jobs: JobTable) -> tuple[Codes, Codes]:
-    """Application and user, where known, of each cluster, (clusters, kinds); a job's cluster."""
-    kinds = [
-        jobs.frame[c].cast(pl.String).fill_null("").rank("dense").to_numpy()
-        for c in ("app", "user")
-        if c in jobs.columns
-    ] or [np.zeros(len(jobs))]
-    owners, cluster = np.unique(
-        np.stack(kinds, axis=1).astype(np.int64), axis=0, return_inverse=True
-    )
-    return owners, cluster.reshape(-1)
 
 
 def _notes(chosen: BatchChoice, limits: Sequence[Any]) -> tuple[Note, ...]:

@@ -90,9 +90,32 @@ def placebos(
     frame = None if "submit_s" not in jobs.columns else numbered(jobs, knob)
     if frame is None:
         return ()
-    recorded = [c for c in sizes if c in frame.columns]
+    recorded = [c for c in sizes if c in frame.columns and frame[c].count()]
     tests = (_placebo(frame, knob, q, recorded) for q in outcomes if q in frame.columns)
     return tuple(t for t in tests if t is not None)
+
+
+def untested(jobs: JobTable, knob: str) -> str:
+    """What a log lacks for a test of ``knob``.
+
+    >>> from rheostat import table
+    >>> log = table({"submit_s": range(20), "app": ["cfd"] * 20, "nodes": [1, 2] * 10})
+    >>> untested(log, "nodes")
+    'it takes 5 applications of which a user ran 8 pairs one after the other, this log has 1'
+    """
+    if "submit_s" not in jobs.columns:
+        return "submission times are not recorded"
+    frame = numbered(jobs, knob)
+    if frame is None:
+        return f"it takes applications or users, and {knob} as a number"
+    pairs = frame.filter(pl.col("_cell").is_first_distinct().not_()).group_by("_app").len()
+    enough = int((pairs["len"] >= FEWEST_PAIRS).sum())
+    if enough >= FEWEST_APPLICATIONS:
+        return f"of what is recorded of two runs that follow one another {knob} or runtimes lack"
+    return (
+        f"it takes {FEWEST_APPLICATIONS} applications of which a user ran {FEWEST_PAIRS} pairs one "
+        f"after the other, this log has {enough}"
+    )
 
 
 def numbered(jobs: JobTable, knob: str) -> pl.DataFrame | None:

@@ -62,11 +62,14 @@ def _answer(log: Identification) -> tuple[str, ...]:
     )
 
 
-def placebo_words(tests: Sequence[Placebo]) -> tuple[str, ...]:
-    """Sentences on what a setting tells of the run before, which it cannot cause."""
+def placebo_words(tests: Sequence[Placebo], lacking: str) -> tuple[str, ...]:
+    """Sentences on what a setting tells of the run before, which it cannot cause.
+
+    ``lacking`` is what the log lacks for a test.
+    """
     failed = [t for t in tests if not t.passes]
     if not tests:
-        return ("No placebo test: too few runs follow one another.",)
+        return (f"No placebo test: {lacking}.",)
     if not failed:
         outcomes = " and ".join(plain_name(t.outcome) for t in tests)
         return (f"Placebo: {tests[0].knob} do not tell {outcomes} of the run before.",)

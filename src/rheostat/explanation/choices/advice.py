@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
 
-from rheostat.core.report import Chart, Grid, Report, Section
+from rheostat.core.report import Chart, Grid, Section
 from rheostat.core.units import format_moment, plain_name, unit_of
-from rheostat.decision.accuracy import Accuracy, accuracy_facts
+from rheostat.decision.accuracy import accuracy_facts
 from rheostat.decision.backtest import Backtest, changes_by
-from rheostat.decision.decide import Advice, Change
+from rheostat.decision.decide import Advice, WiderLimit
 from rheostat.decision.evidence import e_value
+from rheostat.decision.totals import Change
+from rheostat.explanation.choices.checked_forecasts import (
+    accuracy_words,
+    calibration_chart,
+    unheld_words,
+)
 from rheostat.explanation.formats.grid_cells import change
 from rheostat.explanation.number_words import quantity, share, signed
 
@@ -65,6 +70,7 @@ def _sums(advice: Advice, counts: dict[str, int]) -> list[str]:
             f"That a job stays does not say that its setting is best: for {alone:,} that stay no "
             "other one is shown to hold these limits."
         )
+    said += [_at_wider(w, advice.objectives) for w in advice.wider]
     grades = {g: n for g, n in advice.evidence().items() if n}
     if grades:
         said.append(f"Evidence: {', '.join(f'{n:,} {g}' for g, n in grades.items())}.")
@@ -122,6 +128,19 @@ def _over_limit(advice: Advice) -> list[str]:
             "the upper end, for all of them together; of a single job nothing is."
         )
     return said
+
+
+def _at_wider(wide: WiderLimit, objectives: Sequence[str]) -> str:
+    """What a wider limit of slowdown would advise, all else as asked."""
+    at = f"--slowdown {100 * (wide.factor - 1):g}"
+    if not wide.advised:
+        return f"Nor would any job change at {at}."
+    missed = {"slowdown": wide.over_limit, "energy": wide.more_energy}
+    over = [f"over the limit of {q}: {_of(m)} of them" for q, m in missed.items() if m is not None]
+    totals = [f"{plain_name(q)} {change(wide.totals[q].change)}" for q in objectives
+              if q in wide.totals]  # fmt: skip
+    many = f"{wide.advised:,} job{'s' * (wide.advised > 1)} would change"
+    return f"With {at}, {many}: {'; '.join([*totals, *over])}."
 
 
 def _of(missed: tuple[float, float, float]) -> str:
@@ -199,6 +218,16 @@ def advice_facts(advice: Advice) -> dict[str, Any]:
         "doubted": dict(advice.doubted),
         "over_limit": _span(advice.over_limit),
         "more_energy": _span(advice.more_energy),
+        "wider": [
+            {
+                "slowdown_percent": round(100 * (w.factor - 1), 9),
+                "advised": w.advised,
+                "totals": {q: change_facts(t) for q, t in w.totals.items()},
+                "over_limit": _span(w.over_limit),
+                "more_energy": _span(w.more_energy),
+            }
+            for w in advice.wider
+        ],
         "advised_settings_ran": _ran(advice),
         "statistic": "means over draws; power_w is mean energy over mean runtime",
         "totals": {q: change_facts(t) for q, t in advice.totals.items()},
@@ -225,56 +254,6 @@ def change_facts(change: Change) -> dict[str, Any]:
 def advice_rows(advice: Advice) -> list[dict[str, Any]]:
     """One mapping per job, as the table has it."""
     return advice.table.frame.rows(named=True)
-
-
-def with_accuracy(report: Report, accuracy: Mapping[str, Accuracy], share_held: float) -> Report:
-    """An advice's report with error and coverage on the newest jobs, which the method had not seen.
-
-    Parameters
-    ----------
-    report : Report
-        Of an `Advice`.
-    accuracy : mapping
-        Quantity to `Accuracy`.
-    share_held : float
-        Share of the log that was held back.
-
-    Returns
-    -------
-    Report
-    """
-    said = [
-        f"On the newest {share(share_held)} of jobs, learnt from the others, at what they ran at:"
-    ]
-    said += [accuracy_words(q, a) for q, a in accuracy.items()]
-    section = Section("checked", tuple(said), None, calibration_chart(accuracy))
-    facts = {**report.facts, "accuracy": accuracy_facts(accuracy)}
-    first, *rest = report.sections
-    first = replace(first, sentences=(*unheld_words(accuracy), *first.sentences))
-    return replace(report, sections=[first, *rest, section], facts=facts)
-
-
-def unheld_words(accuracy: Mapping[str, Accuracy]) -> tuple[str, ...]:
-    """What stands before advice whose intervals did not hold on jobs that have run; else nothing.
-
-    >>> unheld_words({"runtime_s": Accuracy(400, 0.4, 0.53, 0.9, ())})[0].partition(":")[0]
-    'Do not follow this advice as it is'
-    >>> unheld_words({"runtime_s": Accuracy(400, 0.4, 0.88, 0.9, ())})
-    ()
-    """
-    short = {q: a for q, a in accuracy.items() if a.far_below}
-    if not short:
-        return ()
-    held = ", ".join(
-        f"{share(a.coverage)} of {a.rows:,} for {plain_name(q)}" for q, a in short.items()
-    )
-    level = share(next(iter(short.values())).level)
-    return (
-        f"Do not follow this advice as it is: on jobs that it had not seen, {level} intervals held "
-        f"{held}. Intervals, confidence and the share over the limit are not promised for this log "
-        "(one reason can be scripts used again for other inputs); a trial tells: "
-        "rheostat trial plan FILE --share 0.05.",
-    )
 
 
 def explain_backtest(result: Backtest) -> Explained:
@@ -342,33 +321,6 @@ CHECKED = ("runtime_s", "energy_j")
 
 def _true(name: str, total: Change) -> str:
     return f"{plain_name(name)} {signed(total.change[0])}"
-
-
-def accuracy_words(name: str, accuracy: Accuracy) -> str:
-    """One quantity's error and coverage in a sentence.
-
-    >>> accuracy_words("power_w", Accuracy(400, 0.023, 0.892, 0.9, ()))
-    'power: half of 400 predictions within 2.3 %; 90 % intervals held 89.2 % of the truths.'
-    """
-    if not accuracy.rows:
-        return f"{plain_name(name)}: nothing to check."
-    return (
-        f"{plain_name(name)}: half of {accuracy.rows:,} predictions within "
-        f"{share(accuracy.error, 1)}; {share(accuracy.level)} intervals held "
-        f"{share(accuracy.coverage, 1)} of the truths."
-    )
-
-
-def calibration_chart(accuracy: dict[str, Accuracy] | Any) -> Chart | None:
-    """Nominal against observed coverage of intervals, one line per quantity."""
-    series = tuple(
-        {"name": plain_name(q), "x": [p[0] for p in a.curve], "y": [p[1] for p in a.curve]}
-        for q, a in accuracy.items()
-        if a.curve
-    )
-    return (
-        Chart("calibration", series, ("nominal coverage", "observed coverage")) if series else None
-    )
 
 
 def _user_grid(result: Backtest, most: int = 10) -> Grid:

@@ -14,8 +14,9 @@ from rheostat.core.texts.formulas import FORMULA
 from rheostat.core.texts.printable import printable
 from rheostat.explanation.number_words import quantity, share, signed, spanned
 
-DIGITS = 13
-"""Of a float in a pipe: milliseconds since 1970 are kept, sums and means of floats have no tail."""
+DIGITS, MOMENT, MOMENT_DIGITS = 6, 1e9, 13
+"""Of a float in a pipe, beside all of its whole part: nothing is measured or forecast to more.
+What may be a time since 1970 keeps its milliseconds."""
 
 
 def cell(value: Any, unit: str) -> str:
@@ -71,7 +72,8 @@ def shares(value: tuple[float, float, float]) -> str:
 def tsv(grid: Grid) -> str:
     r"""Tab-separated values for pipes: base units, an interval as three columns.
 
-    A value with an interval has the digits that its interval tells, others have `DIGITS`.
+    A value with an interval has the digits that its interval tells, others have `DIGITS`, or their
+    whole part.
 
     >>> g = Grid(("nodes", "runtime_s"), ((4, (10.0, 9.0, 11.0)),))
     >>> tsv(g)
@@ -97,7 +99,7 @@ def rounded(value: float, low: float, high: float) -> tuple[float, float, float]
     (3.14159, 3.14159, 3.14159)
     """
     width = high - low
-    if not (math.isfinite(width) and width > 10.0**-DIGITS * abs(value)):
+    if not (math.isfinite(width) and width > 10.0**-MOMENT_DIGITS * abs(value)):
         return value, low, high
     digits = 2 - math.floor(math.log10(width))
     return round(value, digits), round(low, digits), round(high, digits)
@@ -126,16 +128,25 @@ def _field(value: Any) -> str:
 
     >>> _field("a\tb"), _field("=HYPERLINK(1)"), _field(-0.5), _field("-0.5"), _field("C:\\x")
     ('a\\tb', "'=HYPERLINK(1)", '-0.5', '-0.5', 'C:\\\\x')
-    >>> _field("\x1b[2J"), _field(152.8999999999998)
-    ('\\x1b[2J', '152.9')
+    >>> _field("\x1b[2J"), _field(152.8999999999998), _field(0.03589482074908)
+    ('\\x1b[2J', '152.9', '0.0358948')
+    >>> _field(11882.10590909), _field(51948123.4), _field(1795168800.125)
+    ('11882.1', '51948123.0', '1795168800.125')
     """
     if isinstance(value, float):
-        return f"{float(f'{value:.{DIGITS}g}')}"
+        return f"{_short(value)}"
     if not isinstance(value, str):
         return f"{value}"
     text = printable(value.replace("\\", "\\\\")).replace("\n", "\\n")
     formula = len(text) > 1 and text[0] in FORMULA and not _is_number(text)
     return f"'{text}" if formula else text
+
+
+def _short(value: float) -> float:
+    if abs(value) >= MOMENT or not math.isfinite(value):
+        return float(f"{value:.{MOMENT_DIGITS}g}")
+    whole = math.floor(math.log10(abs(value))) + 1 if value else 0
+    return float(f"{value:.{max(DIGITS, whole)}g}")
 
 
 def _is_number(text: str) -> bool:

@@ -34,6 +34,8 @@ PAIR = re.compile(r"(?:^| )([A-Za-z_][\w.]*)=")
 J_PER_KWH = 3.6e6
 OVER_TIME = ("-29", "-11")
 """Exit status of a job that the server ended at its limit: PBS Professional's, Torque's."""
+TERMINATED = 271
+"""256 and SIGTERM, 15."""
 
 
 def records(path: Path) -> Iterator[tuple[int, Record]]:
@@ -69,31 +71,38 @@ def resources(asked: Mapping[str, Any], used: Mapping[str, Any], place: Any) -> 
     }  # fmt: skip
 
 
-def ended(status: Any) -> str | None:
+def ended(status: Any, runtime_s: float | None = None, limit_s: float | None = None) -> str | None:
     """In Slurm's words, by the exit status: 256 and more is a signal, below 0 the server's.
+
+    The server ends by the same signal what a user deletes and what has run to its limit.
 
     >>> ended(0), ended("271"), ended("1"), ended("-29"), ended(None)
     ('COMPLETED', 'CANCELLED', 'FAILED', 'TIMEOUT', None)
+    >>> ended("271", 3607.0, 3600.0), ended("271", 3000.0, 3600.0)
+    ('TIMEOUT', 'CANCELLED')
     """
     code = number(status)
     if code is None:
         return None
     if str(int(code)) in OVER_TIME:
         return TIMEOUT
-    return COMPLETED if code == 0 else CANCELLED if code == 271 else FAILED
+    if code == TERMINATED:
+        return TIMEOUT if runtime_s and limit_s and runtime_s >= limit_s else CANCELLED
+    return COMPLETED if code == 0 else FAILED
 
 
 def _job(record: Record, zone: ZoneInfo) -> dict[str, Any]:
     def below(name: str) -> dict[str, Any]:
         return {k.removeprefix(name): v for k, v in record.items() if k.startswith(name)}
 
+    used = resources(below("Resource_List."), below("resources_used."), record.get("exec_host"))
+    state = ended(record.get("Exit_status"), used["runtime_s"], used["time_limit_s"])
     return {
         "job_id": record["__name"], "user": record.get("user"), "group": record.get("group"),
         "account": record.get("account") or record.get("project"), "app": record.get("jobname"),
         "partition": record.get("queue"), "submit_s": moment_s(record.get("ctime"), zone),
         "start_s": moment_s(record.get("start"), zone), "end_s": moment_s(record.get("end"), zone),
-        "state": ended(record.get("Exit_status")), "exit_code": record.get("Exit_status"),
-        **resources(below("Resource_List."), below("resources_used."), record.get("exec_host")),
+        "state": state, "exit_code": record.get("Exit_status"), **used,
     }  # fmt: skip
 
 

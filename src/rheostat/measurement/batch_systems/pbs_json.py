@@ -29,12 +29,13 @@ def _job(record: Record, zone: ZoneInfo) -> dict[str, Any] | None:
     start, end = (moment_s(record.get(n), zone) for n in ("stime", "obittime"))
     if end is None and start is not None and status is not None and values["runtime_s"]:
         end = start + values["runtime_s"]
+    by_status = ended(status, values["runtime_s"], values["time_limit_s"])
     return {
         "job_id": record.get("__name"), "user": str(record.get("Job_Owner") or "").split("@")[0],
         "group": record.get("egroup"), "account": record.get("Account_Name")
         or record.get("project"), "app": record.get("Job_Name"), "partition": record.get("queue"),
         "submit_s": moment_s(record.get("ctime"), zone), "start_s": start, "end_s": end,
-        "state": STATES.get(str(record["job_state"]), ended(status)),
+        "state": STATES.get(str(record["job_state"]), by_status),
         "exit_code": None if status is None else str(status), **values,
     }  # fmt: skip
 

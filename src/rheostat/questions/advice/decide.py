@@ -17,7 +17,7 @@ from rheostat.decision import decide as decisions
 from rheostat.decision.accuracy import Accuracy
 from rheostat.decision.decide import Advice
 from rheostat.errors import DataError
-from rheostat.explanation.choices.advice import with_accuracy
+from rheostat.explanation.choices.checked_forecasts import with_accuracy
 from rheostat.explanation.formats.grid_cells import with_told_digits
 from rheostat.explanation.narrate import explain
 from rheostat.questions import inputs, listener

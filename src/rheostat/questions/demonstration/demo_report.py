@@ -9,7 +9,8 @@ import numpy as np
 from rheostat.core.report import Chart, Section
 from rheostat.core.units import plain_name
 from rheostat.decision.accuracy import accuracy_facts
-from rheostat.explanation.choices.advice import accuracy_words, advice_grid, calibration_chart
+from rheostat.explanation.choices.advice import advice_grid
+from rheostat.explanation.choices.checked_forecasts import accuracy_words, calibration_chart
 from rheostat.explanation.choices.choice import changes, explain_choice
 from rheostat.explanation.choices.front import explain_front, row_of
 from rheostat.explanation.models import explain_importance

@@ -16,7 +16,7 @@ from rheostat.core.outcome import Array, Outcome
 from rheostat.core.report import Chart, Section
 from rheostat.core.units import plain_name, unit_of
 from rheostat.decision.accuracy import Accuracy, accuracy, accuracy_facts
-from rheostat.explanation.choices.advice import accuracy_words, calibration_chart
+from rheostat.explanation.choices.checked_forecasts import accuracy_words, calibration_chart
 from rheostat.prediction.serving_law import ServingLaw
 from rheostat.prediction.serving_law.measured_rows import QUANTITIES
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rheostat.core.jobs import JobTable
 from rheostat.core.report import Report, Section
 from rheostat.decision.evidence import variation
-from rheostat.decision.placebo import placebos
+from rheostat.decision.placebo import placebos, untested
 from rheostat.decision.trials.trial_size import TrialSize, trial_for
 from rheostat.errors import RheostatError
 from rheostat.explanation.identification import (
@@ -77,7 +77,7 @@ def log_answer(learner: Any, log: JobTable, knobs: Sequence[str]) -> LogAnswer:
         *(NOT_ASKED if identification is None else identification_words(identification)),
         *(() if needed is None else trial_words(needed)),
         *(v.words() for v in varied),
-        *_placebo_said(learner, identification, knobs[0], tests),
+        *_placebo_said(learner, identification, log, knobs[0], tests),
     )
     facts = {
         **({} if identification is None else identification_facts(identification)),
@@ -91,12 +91,16 @@ def log_answer(learner: Any, log: JobTable, knobs: Sequence[str]) -> LogAnswer:
 
 
 def _placebo_said(
-    learner: Any, log: Identification | None, knob: str, tests: Sequence[Placebo]
+    learner: Any,
+    tells: Identification | None,
+    log: JobTable,
+    knob: str,
+    tests: Sequence[Placebo],
 ) -> tuple[str, ...]:
     """By application where advice rests on what users chose; chance and design need none."""
-    if log is None or not log.answers:
-        return placebo_words(tests)
-    if log.by in BY_CHOICE:
+    if tells is None or not tells.answers:
+        return placebo_words(tests, "" if tests else untested(log, knob))
+    if tells.by in BY_CHOICE:
         return doubted_words(knob, learner.doubted_, len(learner.coding_.apps))
     return ()
 

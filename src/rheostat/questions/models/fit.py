@@ -13,7 +13,7 @@ from rheostat.core.jobs import JobTable
 from rheostat.core.outcome import Predictor
 from rheostat.core.report import Report, Section
 from rheostat.decision.accuracy import accuracy_facts
-from rheostat.explanation.choices.advice import accuracy_words
+from rheostat.explanation.choices.checked_forecasts import accuracy_words
 from rheostat.measurement.read import read
 from rheostat.prediction.out_of_core.boosters import Settings
 from rheostat.prediction.out_of_core.dask_cluster import Workers

@@ -86,7 +86,7 @@ class SimulateAnswer(Answer):
     def beside(self) -> tuple[str, ...]:
         """Whether anybody waits, what replays say, and how near this is to the waits logged."""
         replays = () if self.replays is None else jittered_replays.words(self.replays)
-        replayed = _replay_words(self._replay, self.runs[0])
+        replayed = _replay_words(self._replays)
         return tuple(filter(None, (self._roomy, *replays, replayed)))
 
     def write(self, path: Path) -> tuple[Path, ...]:
@@ -98,8 +98,10 @@ class SimulateAnswer(Answer):
         return roomy_words(self.jobs, self.runs)
 
     @cached_property
-    def _replay(self) -> Replay | None:
-        return replay(self.jobs, self.schedule)
+    def _replays(self) -> dict[str, Replay]:
+        """How near each policy's run is to the log; empty where it has no waits."""
+        near = {run.policy.name: replay(self.jobs, run.jobs) for run in self.runs}
+        return {name: r for name, r in near.items() if r is not None}
 
     @cached_property
     def _shown(self) -> dict[str, Any]:
@@ -114,21 +116,32 @@ class SimulateAnswer(Answer):
         facts = facts_of(
             self.trace, self.runs, self.planning, read=self.jobs, seed=self.seed, deep=deep
         )
-        near = self._replay
+        near = self._replays
         facts["nobody_waits"] = self._roomy or None
         facts["logged"] = logged_facts(self.jobs, self.runs)
-        name = self.runs[0].policy.name
-        facts["replay"] = None if near is None else {"policy": name, **near.facts()}
+        for key, name in (("replay", self.runs[0].policy.name), ("nearest", nearest(near))):
+            facts[key] = {"policy": name, **near[name].facts()} if name in near else None
         return facts if self.replays is None else facts | {"replays": self.replays}
 
 
-def _replay_words(near: Replay | None, base: Simulation) -> str:
-    if near is None:
+def nearest(replays: Mapping[str, Replay]) -> str:
+    """The policy whose waits are nearest to those logged, the first of equal ones; "" of none."""
+    return min(replays, key=lambda name: replays[name].ks, default="")
+
+
+def _replay_words(replays: Mapping[str, Replay]) -> str:
+    """The first policy, with which others are compared, and the nearest where it is another."""
+    if not replays:
         return ""
-    depth = near.queue_correlation
+    first, near = next(iter(replays)), nearest(replays)
+    said = f"Against the waits logged, {first} is {_near(replays[first])}"
+    return said if near == first else f"{said} Nearest is {near}: {_near(replays[near])}"
+
+
+def _near(of: Replay) -> str:
+    depth = of.queue_correlation
     queue = "" if math.isnan(depth) else f", queue correlation {depth:.2f}"
-    name = base.policy.name
-    return f"Against the waits logged, {name} is {near.words} KS {near.ks:.2f}{queue}."
+    return f"{of.words} KS {of.ks:.2f}{queue}."
 
 
 def _written(run: Simulation, path: Path, *, alone: bool) -> Path:
