@@ -152,6 +152,21 @@ def test_a_convolution_that_its_reader_calls_depthwise_is_no_other():
         cost_terms(plain).tolist())  # fmt: skip
 
 
+@pytest.mark.parametrize(("made", "products"), [([3, 16, 6, 6], 2), ([8, 16, 3, 3], 1)])
+def test_a_convolution_backwards_has_the_channels_that_it_has_forwards(made, products):
+    """Gradients of image and kernel in one operation, or of the kernel alone."""
+    shapes = [[3, 8, 6, 6], [3, 16, 6, 6], [8, 16, 3, 3], made]
+    flops = products * 2.0 * 108 * 8 * 16 * 9
+    nodes = {"opcode": ["input"] * 3 + ["aten.convolution_backward"], "shape": shapes,
+             "op_class": ["parameter_constant"] * 3 + ["convolution"], "dtype": ["f32"] * 4,
+             "flops": [0.0] * 3 + [flops], "bytes": [0.0] * 3 + [1e3],
+             "transcendentals": [0.0] * 4, "times": [1.0] * 4, "fused": [False] * 4}  # fmt: skip
+    row = cost_terms(op_graph("back", nodes, np.array([[0, 1, 2], [3, 3, 3]])))
+    made_of = dict(zip(TERMS, row, strict=True))
+    assert made_of["convolution_f_narrow"] == pytest.approx(flops * 64 / 8 / 5e12)
+    assert made_of["convolution_patches_b"] == pytest.approx(4 * flops / 2 / 8 / 2e11)
+
+
 def test_features_of_an_operation_are_its_class_and_logarithms_of_its_work():
     made, classes = node_features(graph()), len(OP_CLASSES)
     assert made.shape == (len(OPERATIONS), classes + 6)

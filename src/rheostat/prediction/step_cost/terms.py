@@ -47,6 +47,7 @@ VOLUME = 5
 CACHE_BYTE = 1e6
 """What an operation may touch before it has to go to memory."""
 WORD = 4.0
+BACKWARD = "aten.convolution_backward"
 SLOW = ("divide", "sqrt", "rsqrt", "power")
 IDLE = ("parameter_constant", "control")
 
@@ -120,31 +121,32 @@ def _products(
     Sizes of both operands and the result, and the arithmetic, tell rows m, columns n and depth k:
     |out| |rhs| = n f / 2 and so on; where a size is not known, nothing is padded.
     """
-    half = np.maximum(o.flops, 1.0) / 2.0
+    half = np.maximum(o.flops, 1.0) / 2.0 / o.products
     there = (o.first > 0) & (o.second > 0) & (o.flops > 0)
     columns = np.maximum(o.size * o.second / half, 1.0)
     rows = np.maximum(o.size * o.first / half, 1.0)
     wide = np.where(there, _up(columns, WIDE) / columns, 1.0)
     padded = np.where(there, _up(rows, TILE) / rows * _up(columns, TILE) / columns, 1.0)
     return (
-        WORD * o.sum(half / columns, conv & there) / BYTE_PER_S,
+        WORD * o.sum(half * o.products / columns, conv & there) / BYTE_PER_S,
         o.sum(o.flops * wide, conv) / FLOP_PER_S,
         WORD * o.sum(o.size + o.first + o.second, dense & there) / BYTE_PER_S,
         o.sum(o.flops * padded, dense) / FLOP_PER_S,
     )
 
 
-def _operands(graph: Graph, size: Array, moved: Array) -> tuple[Array, Array]:
-    """Numbers in the first two operands of each node; what is no node is told from the bytes."""
+def _operands(graph: Graph, size: Array, moved: Array) -> tuple[Array, Array, Array]:
+    """Numbers in the first three operands of each node; a second that is no node by the bytes."""
     by_reader = np.argsort(graph.edges[1], kind="stable")
     source, reader = graph.edges[:, by_reader]
     place = np.arange(len(reader)) - np.searchsorted(reader, reader)
-    made = [np.zeros(len(size)), np.zeros(len(size))]
+    made = [np.zeros(len(size)) for _ in range(3)]
     for which, numbers in enumerate(made):
         here = place == which
         numbers[reader[here]] = size[source[here]]
-    first, second = made
-    return first, np.where(second > 0, second, np.maximum(moved / WORD - first - size, 0.0))
+    first, second, third = made
+    second = np.where(second > 0, second, np.maximum(moved / WORD - first - size, 0.0))
+    return first, second, third
 
 
 def _up(values: Array, step: float) -> Array:
@@ -171,7 +173,12 @@ class _Operations:
         shapes = graph.nodes["shape"].list.eval(pl.element().cast(pl.Float64).product())
         self.rank = graph.nodes["shape"].list.len().fill_null(0).to_numpy()
         self.size = shapes.list.first().fill_null(1.0).to_numpy()
-        self.first, self.second = _operands(graph, self.size, np.where(fused, 0.0, self.bytes))
+        moved = np.where(fused, 0.0, self.bytes)
+        given = _operands(graph, self.size, moved)
+        back = code == BACKWARD  # (gradient, image, kernel) give those of image and kernel, or one
+        self.products = np.where(back & (self.size == given[1]), 2.0, 1.0)
+        forward = zip(given, (self.size, *given[:2]), strict=True)
+        self.size, self.first, self.second = (np.where(back, g, own) for g, own in forward)
         self.runs = (self.times > 0) & ~fused & ~np.isin(self.kind, IDLE)
 
     def sum(self, values: Array | float, where: NDArray[np.bool_]) -> float:
