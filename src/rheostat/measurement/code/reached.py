@@ -260,12 +260,12 @@ def _refused(case: Case, program: Program) -> bool:
     return any(not made.ok and not made.said.stopped for made in compiler_texts(case, program))
 
 
-def compiler_texts(case: Case, program: Program) -> Iterator[Built]:
+def compiler_texts(case: Case, program: Program, kind: BuildKind = TEXT) -> Iterator[Built]:
     """Each source as the compiler's own text; built once."""
     headers = {n: t for n, t in program.files.items() if n not in program.sources}
     for source in program.sources:
         alone = replace(program, files={source: program.files[source], **headers})
-        yield case.bench.build(alone, TEXT, output=("-S", "-emit-llvm", "-o", "-"))
+        yield case.bench.build(alone, kind, output=("-S", "-emit-llvm", "-o", "-"))
 
 
 def linked(program: Program, texts: dict[str, str]) -> Program:

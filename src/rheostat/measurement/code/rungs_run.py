@@ -15,6 +15,8 @@ from rheostat.measurement.code.cuda_on_host import ORDERS
 from rheostat.measurement.code.diagnostics import sanitizer_findings, without_lines
 from rheostat.measurement.code.idle_kernels import WHY as IDLE
 from rheostat.measurement.code.idle_kernels import idle_kernels
+from rheostat.measurement.code.other_data import WHY as DATA
+from rheostat.measurement.code.other_data import other_data
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.program_inputs import ProgramInput
 from rheostat.measurement.code.reached import WHY, unreached
@@ -139,7 +141,8 @@ def output(case: Case) -> Evidence:
         return case.failed("output", rare)
     if otherwise := elsewhere(case):
         return case.failed("output", otherwise)
-    for doubts, why in ((unreached, WHY), (idle_kernels, IDLE), (weak_hashes, ALIKE)):
+    every_doubt = ((other_data, DATA), (unreached, WHY), (idle_kernels, IDLE), (weak_hashes, ALIKE))
+    for doubts, why in every_doubt:
         if findings := doubts(case):
             return case.not_shown("output", findings, why)
     inputs = len(every) + case.among

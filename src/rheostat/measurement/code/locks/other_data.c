@@ -1,0 +1,82 @@
+/* Other data than a program draws, from what it could have drawn: parts of random numbers are replaced
+   by what RHEOSTAT_DATA says.  RHEOSTAT_NOISE: what floating point rounds is one step more or less.
+   Calls to these stand in the place of the instructions. */
+#include <stdlib.h>
+#include <string.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
+enum { PLAIN, FEW, GREATEST, EQUAL, TWO, SPARSE };
+enum { FEWEST = 8, SMALL = 1 << 17 };
+static int kind;
+static unsigned long noise;
+
+__attribute__((constructor(101))) static void begin(void) {
+  const char *said = getenv("RHEOSTAT_DATA"), *seed = getenv("RHEOSTAT_NOISE");
+  kind = said ? atoi(said) : PLAIN;
+  noise = seed ? strtoul(seed, 0, 10) * 2654435761ul : 0;
+  unsetenv("RHEOSTAT_DATA");
+  unsetenv("RHEOSTAT_NOISE");
+}
+
+static unsigned long other(unsigned long v, unsigned long greatest) {
+  unsigned long bits = v ^ v >> 3 ^ v >> 7, step = greatest / FEWEST + 1, half = greatest - greatest / 2;
+  switch (kind) {
+    case FEW: return greatest < FEWEST ? v & 1 : greatest < SMALL ? v & (FEWEST - 1) : v / step * step;
+    case GREATEST: return bits & 1 ? greatest : greatest - greatest / 16;
+    case EQUAL: return half;
+    case TWO: return bits & 1 ? half : 0;
+    case SPARSE: return bits & 7 ? 0 : v;
+    default: return v;
+  }
+}
+
+unsigned rheostat_data_i32(unsigned v, unsigned greatest) { return (unsigned)other(v, greatest); }
+unsigned long rheostat_data_i64(unsigned long v, unsigned long greatest) { return other(v, greatest); }
+int rheostat_signed_data_i32(int v, int greatest) {
+  if (greatest < 0) return v;
+  return v < 0 ? -(int)other(-(unsigned)v, greatest) : (int)other(v, greatest);
+}
+long rheostat_signed_data_i64(long v, long greatest) {
+  if (greatest < 0) return v;
+  return v < 0 ? -(long)other(-(unsigned long)v, greatest) : (long)other(v, greatest);
+}
+
+static int drawn(void) {
+  noise ^= noise << 13;
+  noise ^= noise >> 7;
+  noise ^= noise << 17;
+  return noise >> 40 & 1 ? 1 : -1;
+}
+static double near_double(double v) {
+  long bits;
+  if (!noise || v == 0 || v - v != 0) return v;
+  memcpy(&bits, &v, sizeof bits);
+  bits += drawn();
+  memcpy(&v, &bits, sizeof bits);
+  return v;
+}
+static float near_float(float v) {
+  int bits;
+  if (!noise || v == 0 || v - v != 0) return v;
+  memcpy(&bits, &v, sizeof bits);
+  bits += drawn();
+  memcpy(&v, &bits, sizeof bits);
+  return v;
+}
+/* What is exact stays: sums of whole numbers are the same in any order. */
+#define ROUNDED(name, type, wide, op) \
+  type rheostat_##name##_##type(type a, type b) { \
+    type v = a op b; \
+    return (wide)v == (wide)a op (wide)b ? v : near_##type(v); \
+  }
+#define BOTH(name, op) ROUNDED(name, double, long double, op) ROUNDED(name, float, double, op)
+BOTH(fadd, +)
+BOTH(fsub, -)
+BOTH(fmul, *)
+BOTH(fdiv, /)
+double rheostat_near_double(double v) { return near_double(v); }
+float rheostat_near_float(float v) { return near_float(v); }
+#ifdef __cplusplus
+}
+#endif

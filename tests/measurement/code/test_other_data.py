@@ -1,0 +1,78 @@
+"""Original and candidate on other data that both could have drawn: ties, great values, few."""
+
+from __future__ import annotations
+
+import pytest
+
+from rheostat.measurement.code import verifier
+from rheostat.measurement.code.case import Case, RungOptions
+from rheostat.measurement.code.other_data import other_data
+from rheostat.measurement.code.program import Program
+from rheostat.measurement.code.program_inputs import InputRange, ProgramInputs
+from rheostat.measurement.code.sandbox import Bubblewrap
+from rheostat.measurement.code.toolchain import absent
+
+LACKING = Bubblewrap().why() or absent("gcc", "clang")
+TEXT = """#include <stdio.h>
+#include <stdlib.h>
+static unsigned s;
+static unsigned draw(void) {
+  s ^= s << 13;
+  s ^= s >> 17;
+  s ^= s << 5;
+  return s >> 4;
+}
+int main(int argc, char **argv) {
+  int n = atoi(argv[1]);
+  s = (unsigned)atoi(argv[2]) * 2654435761u | 1;
+  double strong = atoi(argv[2]) % 9973 == 0 ? 900.0 : 3.0, sum = 0;
+  unsigned *a = malloc(n * sizeof *a);
+  for (int i = 0; i < n; i++)
+    a[i] = draw() % 1000000;
+  int at = 0;
+  MANY many = 0;
+  for (int i = 0; i < n; i++) {
+    SUMMED
+    MOST
+    many += a[i] >= 900000;
+  }
+  printf("at %d of %u many %d sum %.9e\\n", at, a[at], (int)many, sum * strong);
+  free(a);
+  return 0;
+}
+"""
+ORIGINAL = {"MANY": "int", "SUMMED": "sum += a[i] / 7.0;", "MOST": "if (a[i] > a[at]) at = i;"}
+INPUTS = ProgramInputs({"n": InputRange(1, 300), "seed": InputRange(1, 9**6, kind="seed")},
+                       ("{n}", "{seed}"))  # fmt: skip
+RIGHT: dict[str, dict[str, str]] = {
+    "the other way round": {
+        "SUMMED": "sum += a[n - 1 - i] / 7.0;",
+        "MOST": "if (a[n - 1 - i] >= a[at] && (a[n - 1 - i] > a[at] || i)) at = n - 1 - i;",
+    },
+    "draws by a line of its own": {"= draw() % 1000000;": "= (draw() % 1000000);",
+                                   "MOST": "if (a[i] >= a[at]) at = i;"},
+}  # fmt: skip
+WRONG = {
+    "the last of equals": {"MOST": "if (a[i] >= a[at]) at = i;"},
+    "counts in a byte": {"MANY": "unsigned char"},
+    "a rare seed's factor": {"sum * strong": "sum * 3.0"},
+}
+
+
+def _program(changed: dict[str, str]) -> Program:
+    text = TEXT
+    for old, new in (changed | {k: v for k, v in ORIGINAL.items() if k not in changed}).items():
+        assert old in text
+        text = text.replace(old, new)
+    return Program({"a.c": text}, "serial", inputs=INPUTS)
+
+
+@pytest.mark.skipif(bool(LACKING), reason=LACKING)
+def test_what_another_kind_of_data_shows_is_told_and_what_draws_otherwise_is_not_judged() -> None:
+    with verifier(_program({}), seed=3, options=RungOptions()) as one:
+        said = {name: [f.message for f in other_data(Case(_program(changed), one.reference))]
+                for name, changed in (RIGHT | WRONG).items()}  # fmt: skip
+    assert [said[name] for name in RIGHT] == [[]] * len(RIGHT)
+    assert all(said[name] for name in WRONG), said
+    assert "where the data that it draws" in said["the last of equals"][0]
+    assert "as great as they can be" in said["counts in a byte"][0]
