@@ -49,7 +49,7 @@ RIGHT: dict[str, dict[str, str]] = {
         "SUMMED": "sum += a[n - 1 - i] / 7.0;",
         "MOST": "if (a[n - 1 - i] >= a[at] && (a[n - 1 - i] > a[at] || i)) at = n - 1 - i;",
     },
-    "draws by a line of its own": {"= draw() % 1000000;": "= (draw() % 1000000);",
+    "draws by parts of its own": {"= draw() % 1000000;": "= (draw() & 0xfffff) % 1000000;",
                                    "MOST": "if (a[i] >= a[at]) at = i;"},
 }  # fmt: skip
 WRONG = {

@@ -37,9 +37,11 @@ XOR = re.compile(r"xor i\d+ (%[^\s,]+), (%[^\s,]+)")
 WIDER = re.compile(r"(?:zext|trunc) i(\d+) (%\S+) to i(\d+)")
 POINTED = re.compile(r"load ptr, ptr (\S+?)(?:,|$)")
 FIELD = re.compile(r"getelementptr [^%@]*ptr (?P<base>\S+?)(?P<way>(?:, i\d+ \d+)+)(?:,|$)")
+SUM = re.compile(r"(add|mul) (?:n[us]w )*i\d+ ([^\s,]+), ([^\s,]+)")
+WIDTH = re.compile(r"\w+[^@]*? i(\d+)\b")
 RETURNED = re.compile(r"\s*ret i\d+ (%[^\s,]+)")
 LEAST_FACTOR, DEEPEST = 1000, 12
-RAND_BITS = 31
+RAND_BITS, ANY = 31, (1 << 64) - 1
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,7 @@ class _Function:
     defined: dict[str, str]
     drawn: set[str] = field(default_factory=set)
     places: set[str] = field(default_factory=set)
+    all: dict[str, _Function] = field(default_factory=dict)
 
     def place(self, pointer: str, depth: int = 0) -> str:
         """A name of a place that is the same wherever it is read; empty for an array's element."""
@@ -92,6 +95,10 @@ class _Function:
         """Values that are stored, and where."""
         return [(m["value"], self.place(m["place"])) for row in self.rows
                 if (m := STORED.match(row))]  # fmt: skip
+
+    def returned(self) -> list[str]:
+        """What it may give back."""
+        return [m[1] for row in self.rows if (m := RETURNED.match(row))]
 
     def made_of(self, value: str) -> set[str]:
         """All values of the function that it is calculated of, with it."""
@@ -122,6 +129,8 @@ def data_sites(
     every = [[_Function(name, body.splitlines(), _defined(body))
               for name, _, body in FUNCTION.findall(code)] for code in codes]  # fmt: skip
     functions = [f for some in every for f in some]
+    for f in functions:
+        f.all |= {other.name: other for other in functions}
     _spread(functions, _seeds(inputs))
     every_lines = [_Lines(code, program) for code in codes]
     return [[s for f in some for s in _sites(f, lines)]
@@ -147,7 +156,7 @@ def _spread(functions: Sequence[_Function], seeds: Collection[int]) -> None:
             f.places |= shared
             _mark(f, returning, seeds)
             shared |= {p for p in f.places if p.lstrip("*").startswith("@")}
-            if any((m := RETURNED.match(r)) and m[1] in f.drawn for r in f.rows):
+            if any(v in f.drawn for v in f.returned()):
                 returning.add(f.name)
         if before == (len(shared), len(returning),
                       sum(len(f.drawn) + len(f.places) for f in functions)):  # fmt: skip
@@ -194,7 +203,6 @@ def _is_seed(f: _Function, said: str, seeds: Collection[int]) -> bool:
 
 
 def _sites(f: _Function, lines: _Lines) -> Iterator[DataSite]:
-    found = set[str]()
     stored = f.stored()
     for row in f.rows:
         value, _, said = row.strip().partition(" = ")
@@ -205,12 +213,24 @@ def _sites(f: _Function, lines: _Lines) -> Iterator[DataSite]:
         groups = m.groupdict()
         if "of" in groups and (m["of"] not in f.drawn or _steps(f, value, m["of"], stored)):
             continue
-        if groups.get("how", "").endswith("fp") and f.made_of(m["of"]) & found:
-            continue  # a part of it is one already
+        if groups.get("how", "").endswith("fp") and not _is_whole(f, m["of"]):
+            continue
         greatest = _greatest(f, groups, said)
         if greatest not in (-1, 0):
-            found.add(value)
             yield DataSite(f.name, row, text, groups.get("how", "call"), int(m["bits"]), greatest)
+
+
+def _is_whole(f: _Function, value: str, depth: int = 0) -> bool:
+    """Whether it is a random number as it is, no part of one and no sum that has a range."""
+    for v in f.made_of(value):
+        said = f.defined.get(v, "")
+        if PART.match(said) or said.startswith(("sub", "select", "phi")) or depth > DEEPEST:
+            return False
+        if (m := CALLED.match(said)) and m[1] in f.all:
+            of = f.all[m[1]]
+            if not all(_is_whole(of, r, depth + 1) for r in of.returned()):
+                return False
+    return True
 
 
 def _steps(f: _Function, value: str, of: str, stored: Sequence[tuple[str, str]]) -> bool:
@@ -241,21 +261,31 @@ def _kept(how: str, whole: int, by: int) -> int:
 
 def _most(f: _Function, value: str, depth: int = 0) -> int:
     """The greatest that a value without a sign can be, by what it is made of."""
+    if value.isdecimal():
+        return int(value)
     said = f.defined.get(value, "")
-    if m := PART.match(said):
-        most = (1 << int(m["bits"])) - 1
-        if depth < DEEPEST and m["by"].isdecimal():
-            of = _most(f, m["of"], depth + 1)
-            return min(most, _kept(m["how"], of, int(m["by"])))
+    bits = int(m[1]) if (m := WIDTH.match(said)) else 64
+    most = (1 << bits) - 1
+    if depth > DEEPEST:
         return most
+    return min(most, _made(f, value, said, depth + 1))
+
+
+def _made(f: _Function, value: str, said: str, depth: int) -> int:
+    """The greatest that an instruction makes; `ANY` where that is not known."""
+    if (m := PART.match(said)) and m["by"].isdecimal():
+        return _kept(m["how"], _most(f, m["of"], depth), int(m["by"]))
     if m := WIDER.match(said):
-        most = (1 << min(int(m[1]), int(m[3]))) - 1
-        return min(most, _most(f, m[2], depth + 1)) if depth < DEEPEST else most
+        return min((1 << int(m[1])) - 1, _most(f, m[2], depth))
+    if m := SUM.match(said):
+        one, other = _most(f, m[2], depth), _most(f, m[3], depth)
+        return one + other if m[1] == "add" else one * other
+    if (m := CALLED.match(said)) and m[1] in f.all:
+        of = f.all[m[1]]
+        return max((_most(of, v, depth) for v in of.returned()), default=ANY)
     place = f.read(value)
-    bits = int(m[1]) if (m := re.match(r"(?:load|call|\w+)[^@]*? i(\d+)\b", said)) else 64
     kept = [v for v, p in f.stored() if place == p != "" and PART.match(f.defined.get(v, ""))]
-    most = max((_most(f, v, depth + 1) for v in kept), default=0) if depth < DEEPEST else 0
-    return min((1 << bits) - 1, most or (1 << bits) - 1)
+    return max((_most(f, v, depth) for v in kept), default=0) or ANY
 
 
 class _Lines:

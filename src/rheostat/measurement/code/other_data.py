@@ -10,6 +10,7 @@ operation is one step off.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.resources import files
@@ -129,19 +130,27 @@ def _signs(sites: Sequence[Sequence[DataSite]]) -> Signs:
 
 
 def _alike(ours: Signs, theirs: Signs) -> frozenset[str]:
-    """Lines that draw data in both; none where the candidate draws the same by others, too.
+    """Lines that draw data in both; none where the candidate draws by more, or by other parts.
 
     >>> draws, tail = {("urem", 32, 9)}, {("urem", 32, 4092)}
     >>> sorted(_alike({"a=draw()%10;": draws}, {"a=draw()%10;": draws, "t=seed%4093;": tail}))
     ['a=draw()%10;']
+    >>> sorted(_alike({"a=draw()%10;": draws}, {"b=draw()%10;": draws}))
+    ['a=draw()%10;', 'b=draw()%10;']
     >>> sorted(_alike({"a=draw()%10;": draws}, {"a=draw()%10;": draws, "b=draw()%10;": draws}))
     []
     """
+    if ours and _all_of(ours) == _all_of(theirs):
+        return frozenset(ours) | frozenset(theirs)
     both = {text for text, signs in theirs.items() if ours.get(text) == signs}
     own = [signs for text, signs in theirs.items() if text not in both]
     of_both = {s for text in both for s in theirs[text]}
     own_draws = any(signs & of_both for signs in own) or (own and both != set(ours))
     return frozenset() if own_draws else frozenset(both)
+
+
+def _all_of(signs: Signs) -> Counter[tuple[str, int, int | str]]:
+    return Counter(s for some in signs.values() for s in some)
 
 
 def _other(
