@@ -62,6 +62,8 @@ FEW, SOME, MOST = 6, 64, 512
 """Inputs that are run with many threads; of many inputs, how many are run at first, and at all."""
 ENDS_S = 0.5
 """CPU seconds of many inputs where only ends of values are left to be seen."""
+THREADS_S = 1.0
+"""The same of those that are run with many threads, which may wait for each other on few cores."""
 TIES = re.compile(r"==.*&&.*[<>]|[<>].*&&.*==")
 """The lower index of two equal values, whose order `races` looks at: whether both ways are taken
 hangs on the data, and so does whether one of nothing at all (`best > 0`) may be among them."""
@@ -300,7 +302,7 @@ def _stages(
     try:
         for inputs, count in _runs(case, own_edges):
             limits = case.limits(case.reference.expected[0], count)
-            seconds = most_s[0] if len(inputs) > 2 * SOME else 0.0
+            seconds = most_s[0] if len(inputs) > 2 * SOME else THREADS_S * (count > 1)
             case.bench.run_each(built, inputs, limits, threads=count, kept=place,
                                 most_cpu_s=seconds)  # fmt: skip
             left = left_of(whole, _bytes(place / "reached", whole[-1].end), program)

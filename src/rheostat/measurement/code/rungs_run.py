@@ -43,8 +43,9 @@ FEW = 3
 see the host's code alone."""
 MOST_SUSPECT = 4
 """Of many inputs, how many on which the output seemed wrong are tried again by themselves."""
-MANY_S = 5.0
-"""CPU seconds that a candidate has for them, as long as the original at the most."""
+MANY_S, FIRST = 5.0, 8
+"""CPU seconds that a candidate has for them at the most, and what part of them is run first: most
+of what is wrong shows there."""
 ELSEWHERE = " in one of many runs from one start, and not alone"
 TEAMS = {"OMP_NUM_TEAMS": "4"}
 OTHER_SETTINGS = (
@@ -155,16 +156,26 @@ def output(case: Case) -> Evidence:
 
 
 def _among_many(case: Case) -> list[Finding]:
-    """What is wrong on one of many inputs that are run one after the other."""
+    """What is wrong on one of many inputs that are run one after the other, an eighth at first."""
     many = (*case.many, *case.beside_multiples)[::-1]  # if time is over small ones are left out
-    every = [given for given, _ in many]
     limits = case.limits(case.reference.expected[0])
-    outputs = case.bench.run_each(case.built, every, limits, most_cpu_s=MANY_S) if many else []
-    case.among = len(outputs)
-    suspect = [
-        (given, got) for (given, known), got in zip(many, outputs, strict=False)
-        if got != known and (got is None or differences(got, known, case.reference.agreed))
-    ]  # fmt: skip
+    case.among = odd = 0
+    for some in (many[::FIRST], [known for i, known in enumerate(many) if i % FIRST]):
+        every = [given for given, _ in some]
+        outputs = case.bench.run_each(case.built, every, limits, most_cpu_s=MANY_S)
+        suspect = [
+            (given, got) for (given, known), got in zip(some, outputs, strict=False)
+            if got != known and (got is None or differences(got, known, case.reference.agreed))
+        ]  # fmt: skip
+        if findings := _again(case, suspect):
+            return findings
+        case.among += len(outputs)
+        odd += len(suspect)
+    return [case.finding("output", NONE_ENDED)] if odd and odd == case.among else []
+
+
+def _again(case: Case, suspect: Sequence[tuple[ProgramInput, str | None]]) -> list[Finding]:
+    """What is wrong on those that seemed so, each run by itself."""
     for given, got in suspect[:MOST_SUSPECT]:
         expected = case.reference.admitted(given)
         if expected is None:
@@ -175,8 +186,6 @@ def _among_many(case: Case) -> list[Finding]:
             findings = case.wrong("output", replace(run, stdout=got), expected, ELSEWHERE)
         if findings:
             return findings
-    if outputs and len(suspect) == len(outputs):
-        return [case.finding("output", NONE_ENDED)]
     return []
 
 
