@@ -18,7 +18,7 @@ import json
 import os
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -320,16 +320,18 @@ def measured(step: Step, optimizer: str) -> tuple[str, float]:
     return run.as_text(), min(cpu_s(times) for _ in range(REPEATS))
 
 
-def make(path: Path, rounds: int) -> None:
+def make(
+    path: Path, rounds: int, sizes: Mapping[str, Any], steps: Mapping[str, Any], seed: int = 0
+) -> None:
     """Write the table."""
     rows: dict[tuple[Any, ...], dict[str, Any]] = {}
     for turn in range(rounds):
-        for name, sizes in SIZES.items():
-            draw = np.random.default_rng([turn, *name.encode()])
-            c, d, b = (int(draw.choice(s)) for s in sizes)
+        for name, choices in sizes.items():
+            draw = np.random.default_rng([turn, *[seed] * bool(seed), *name.encode()])
+            c, d, b = (int(draw.choice(s)) for s in choices)
             optimizer = str(draw.choice(["sgd", "adam"]))
             if (key := (name, c, d, b, optimizer)) not in rows:
-                hlo, runtime_s = measured(globals()[name](c, d, b), optimizer)
+                hlo, runtime_s = measured(steps[name](c, d, b), optimizer)
                 rows[key] = {"family": name, "app": f"{name}-{c}-{d}", "batch_size": b,
                              "runtime_s": runtime_s, "hlo": hlo}  # fmt: skip
                 jax.clear_caches()
@@ -337,18 +339,19 @@ def make(path: Path, rounds: int) -> None:
         file.writelines(json.dumps(row) + "\n" for row in rows.values())
 
 
-def judged(path: Path) -> None:
-    """Each family from the others."""
-    with gzip.open(path, "rt") as file:
-        rows = [json.loads(line) for line in file]
+def judged(paths: Sequence[Path], names: Sequence[str], *, others: bool = True) -> None:
+    """Each of these families from the rest, with ``others`` of them in it, too."""
+    lines = [x for path in paths for x in gzip.decompress(path.read_bytes()).splitlines()]
+    rows = [json.loads(x) for x in lines]
     graphs = {str(k): cost_terms(from_hlo(row["hlo"])) for k, row in enumerate(rows)}
     jobs = table({"app": [x["app"] for x in rows], "device": ["cpu"] * len(rows),
                   "batch_size": [x["batch_size"] for x in rows], "graph": list(graphs),
                   "runtime_s": [x["runtime_s"] for x in rows]}, COLUMNS)  # fmt: skip
     family, made = np.array([x["family"] for x in rows]), {}
-    for name in SIZES:
+    for name in names:
         asked = np.flatnonzero(family == name)
-        made[name] = errors(jobs, np.setdiff1d(np.arange(len(rows)), asked), asked, graphs)
+        known = family != name if others else ~np.isin(family, names)
+        made[name] = errors(jobs, np.flatnonzero(known), asked, graphs)
         show(name, made[name])
     show("mean of families", {k: np.mean([m[k] for m in made.values()], axis=0)
                               for k in made[name]})  # fmt: skip
@@ -384,5 +387,5 @@ if __name__ == "__main__":
     args.add_argument("--make", type=int, metavar="N", default=0)
     given = args.parse_args()
     if given.make:
-        make(given.table, given.make)
-    judged(given.table)
+        make(given.table, given.make, SIZES, globals())
+    judged([given.table], list(SIZES))
