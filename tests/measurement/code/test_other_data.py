@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from rheostat.measurement.code import other_data as judged
 from rheostat.measurement.code import verifier
 from rheostat.measurement.code.case import Case, RungOptions
 from rheostat.measurement.code.other_data import other_data
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.program_inputs import InputRange, ProgramInputs
+from rheostat.measurement.code.reference import Reference
 from rheostat.measurement.code.sandbox import Bubblewrap
 from rheostat.measurement.code.toolchain import absent
+from rheostat.measurement.code.workbench import Workbench
 
 LACKING = Bubblewrap().why() or absent("gcc", "clang")
 TEXT = """#include <stdio.h>
@@ -76,3 +81,15 @@ def test_what_another_kind_of_data_shows_is_told_and_what_draws_otherwise_is_not
     assert all(said[name] for name in WRONG), said
     assert "where the data that it draws" in said["the last of equals"][0]
     assert "as great as they can be" in said["counts in a byte"][0]
+
+
+def test_kernels_of_whole_numbers_are_judged_and_those_that_round_are_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = list[str]()
+    monkeypatch.setattr(judged, "_common", lambda case: asked.append(case.candidate.name))
+    for kind in ("int", "float"):
+        text = f'const char *k = "__kernel void f(__global {kind} *a) {{ a[0] += 1; }}";\n'
+        one = Program({"a.c": text}, "opencl", inputs=INPUTS, name=kind)
+        assert other_data(Case(one, Reference(one, Workbench(Bubblewrap(), Path())))) == []
+    assert asked == ["int"] * (not absent("clang"))

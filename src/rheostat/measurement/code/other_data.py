@@ -36,10 +36,13 @@ KINDS = {
 WHY = "the same lines draw the data of both, and the original bears them"
 SOME, MOST_CPU_S, RUN_CPU_S = 32, 0.25, 0.5
 """Inputs of each kind of data, CPU seconds of all and of one run."""
+DEAR_KINDS, DEAR_SOME, DEAR_CPU_S = (4,), 4, 4.0
+"""The same where each start loads a library that compiles."""
 NOISES, MOST_SUSPECT = 3, 6
 """Ways of rounding that are tried, and of how many inputs of a kind of data."""
 STEADIER = 0.1
 """Of the tolerance, what the original's own rounding may move on such data."""
+FLOATS = re.compile(r"\b(?:float|double|half)\d*\b")
 NOT_FINITE = re.compile(r"(?i)\b(?:nan|inf(?:inity)?)\b")
 CHECKED = replace(
     TEXT,
@@ -78,7 +81,7 @@ def other_data(case: Case) -> list[Finding]:
     candidate = case.bench.build(_other(case.candidate, theirs, lines), LINKED)
     if not (original.ok and candidate.ok):
         return []
-    for kind in KINDS:
+    for kind in DEAR_KINDS if case.reference.starts_dearly else KINDS:
         known = _known(case, original, kind)
         outputs = _printed(case, candidate, [g for g, _ in known], kind)
         apart = [
@@ -92,7 +95,7 @@ def other_data(case: Case) -> list[Finding]:
 
 
 def _can_be_built(case: Case) -> bool:
-    """Whether both are built of LLVM's text; a kernel of OpenCL in floating point bears nothing."""
+    """Whether both are built of LLVM's text; how OpenCL's kernels round is not known."""
     programs = (case.original, case.candidate)
     if case.shared_by_compiler or not case.original.inputs.ranges:
         return False
@@ -100,7 +103,7 @@ def _can_be_built(case: Case) -> bool:
         return False
     if any(p.language == "cuda" for p in programs):
         return case.on_host and case.original_on_host
-    return not any(p.language == "opencl" for p in programs)
+    return not any(p.language == "opencl" and FLOATS.search(p.text) for p in programs)
 
 
 Texts = tuple[list[str], list[list[DataSite]]]
@@ -214,6 +217,7 @@ def _known(case: Case, original: Built, kind: int) -> list[tuple[ProgramInput, s
     reference = case.reference
     many = reference.many[:: len(reference.many) // SOME + 1]
     inputs = [*(e.given for e in (*reference.small, *reference.edges)), *(g for g, _ in many)]
+    inputs = inputs[:DEAR_SOME] if reference.starts_dearly else inputs
     outputs = _printed(case, original, inputs, kind)
     return [(g, o) for g, o in zip(inputs, outputs, strict=False)
             if o is not None and not NOT_FINITE.search(o)]  # fmt: skip
@@ -224,10 +228,13 @@ def _printed(
 ) -> list[str | None]:
     """What a program prints on such data."""
     limits = case.limits(case.reference.small[0])
-    limits = replace(limits, cpu_s=min(limits.cpu_s, RUN_CPU_S))
+    run_s, most_s = RUN_CPU_S, MOST_CPU_S
+    if case.reference.starts_dearly:
+        run_s = most_s = DEAR_CPU_S
+    limits = replace(limits, cpu_s=min(limits.cpu_s, run_s))
     environment = {"RHEOSTAT_DATA": str(kind), "RHEOSTAT_NOISE": str(noise)}
     return case.bench.run_each(built, inputs, limits, environment=environment,
-                               most_cpu_s=MOST_CPU_S)  # fmt: skip
+                               most_cpu_s=most_s)  # fmt: skip
 
 
 def _borne(
