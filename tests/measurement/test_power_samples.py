@@ -52,10 +52,10 @@ def test_uneven_steps_weigh_by_time_and_gaps_are_no_samples(tmp_path):
     def draw(_, k):
         return "100 W" if k <= 10 else "300 W"
 
-    known = (10 * 100 + 0.5 * 200 + 7.5 * 300 + 1 * 300) / 19
+    whole = 10 * 100 + 0.5 * 200 + 7.5 * 300 + 3 * 300 + 1 * 300  # a line over the gap
     said = rh.read(smi(tmp_path / "s.csv", HEADS, [*seconds, 21, 22], draw, 1))
-    assert said.frame["power_w"][0] == pytest.approx(known)
-    assert said.frame["energy_j"][0] == pytest.approx(known * 22)
+    assert said.frame["power_w"][0] == pytest.approx(whole / 22)
+    assert said.frame["energy_j"][0] == pytest.approx(whole)
     assert any("3 s of 22 s without samples" in n.message for n in said.notes)
     lost = rh.read(smi(tmp_path / "g.csv", HEADS, [*seconds, 28, 29], draw, 1))
     assert "energy_j" not in lost.columns

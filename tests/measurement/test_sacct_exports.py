@@ -107,7 +107,7 @@ def test_another_delimiter_is_seen_in_the_first_line(tmp_path, between) -> None:
 def test_a_table_printed_for_people_is_told_the_option(tmp_path) -> None:
     path = tmp_path / "sacct.txt"
     path.write_text("JobID           JobName  Partition\n------------ ---------- ----------\n")
-    with pytest.raises(DataError, match="add -P to it"):
+    with pytest.raises(DataError, match=r"State is missing.*first line reads: JobID, JobName, P"):
         read(path)
 
 

@@ -7,6 +7,7 @@ import pytest
 import rheostat as rh
 from rheostat.errors import DataError
 from rheostat.measurement.read import read
+from rheostat.measurement.serving.runs import read_serving
 
 
 @pytest.fixture
@@ -92,3 +93,63 @@ def test_next_turns_what_was_turned_where_no_knob_is_named(written):
     rows = "a,200,9,90\nb,200,8,120\na,300,7,130\n"
     answer = rh.next_settings(written("policy,cap_w,time_s,power_w\n" + rows), method="sobol")
     assert answer.settings == ({"policy": "b", "cap_w": 300},)
+
+
+def test_steps_in_a_second_are_no_seconds(written):
+    """``timesteps/s`` counted as a time in s, so that the slowest setting was taken."""
+    rows = "64,720,330\n32,510,260\n16,400,215\n"
+    answer = rh.front(written("MPI ranks,timesteps/s,Average node power (W)\n" + rows),
+                      rule="slowdown=1")  # fmt: skip
+    assert answer.choice.setting == {"MPI ranks": 64}
+    assert read(written("ranks,time/s,power_w\n1,9,300\n2,5,310\n")).frame["runtime_s"][0] == 9
+
+
+@pytest.mark.parametrize("heading", ["it/s", "step_time_s"])
+def test_steps_of_other_batches_are_answered_for_each(written, heading):
+    """A step of the smallest batch is the fastest, and does the least."""
+    rows = "".join(f"{g},{b},{g * 8 / b if heading == 'it/s' else b / g},{300 * g}\n"
+                   for g in (1, 4) for b in (16, 64))  # fmt: skip
+    with pytest.raises(DataError, match=r"--where batch_size=16: 4 GPUs.*--where batch_size=64: 4"):
+        rh.front(written(f"gpus,batch_size,{heading},power_w\n" + rows))
+
+
+def test_an_epoch_in_minutes_is_no_minimum(written):
+    """``min`` at its end was taken for a least one, so that no run time was found."""
+    jobs = read(written("workers,epoch_time_min,avg_gpu_power_w\n1,5,300\n2,3,300\n"))
+    assert jobs.frame["runtime_s"].to_list() == [300.0, 180.0]
+
+
+def test_cases_side_by_side_or_below_each_other_are_answered_for_each(written):
+    """The first was asked for, of the second a mean was taken."""
+    times = {"base": {1: 90, 8: 40}, "tuned": {1: 80, 8: 79}}
+    wide = "nodes,base time (s),base energy (kJ),tuned time (s),tuned energy (kJ)\n" + "".join(
+        f"{n},{times['base'][n]},{n * 9},{times['tuned'][n]},{n * 9}\n" for n in (1, 8)
+    )
+    long = "\n".join(
+        "\n".join(
+            [case, "nodes,time (s),energy (kJ)", *(f"{n},{t},{n * 9}" for n, t in own.items())]
+        )
+        for case, own in times.items()
+    )
+    for text in (wide, long + "\n"):
+        with pytest.raises(DataError) as told:
+            rh.front(written(text), rule="slowdown=1.1")
+        assert "--where case=base: 8 nodes" in str(told.value)
+        assert "--where case=tuned: 1 node" in str(told.value)
+    parts = read(written("nodes,cpu time (s),gpu time (s),time (s),power_w\n1,9,8,17,300\n"))
+    assert parts.frame["runtime_s"].to_list() == [17.0]
+
+
+def test_gpus_counted_in_cells_of_another_heading_are_found(written):
+    """A column ``setup`` of 2xA100 was no type of GPU."""
+    rows = "".join(f"Qwen3-32B,{g}xA100,64,{20 / g},{600 * g}\n" for g in (1, 2))
+    jobs = read_serving(written("model,setup,concurrency,itl_ms,total_power_w\n" + rows))
+    assert jobs.frame.select("gpu_model", "gpus").rows() == [("A100", 1.0), ("A100", 2.0)]
+
+
+def test_lines_of_a_clock_a_sensor_and_watts_are_samples(written):
+    """``ipmitool`` behind a clock was a file without headings."""
+    lines = [f"2026-10-12 10:0{m}:00 n{k} Pwr Consumption | 0x77 | ok | {400 + 100 * k} Watts"
+             for m in range(6) for k in (1, 2)]  # fmt: skip
+    jobs = read(written("\n".join(lines) + "\n"))
+    assert jobs.frame["energy_j"].to_list() == pytest.approx([150_000, 180_000])

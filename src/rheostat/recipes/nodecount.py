@@ -44,7 +44,7 @@ REPEAT = re.compile(
 )
 PROBLEM = re.compile(
     r"(^|_)(cells?|size|problem|grid|mesh|particles|atoms|elements|dofs?|unknowns|points|inputs?|"
-    r"dataset|matrix|rows|tokens|resolution|molecules|bodies|steps|iterations|epochs)(_|$)|^n[xyz]?$"
+    r"dataset|cases?|matrix|rows|tokens|resolution|molecules|bodies|steps|iterations|epochs)(_|$)|^n[xyz]?$"
 )
 """Words of columns that say how much there was to do."""
 HARDWARE = re.compile(

@@ -23,6 +23,12 @@ LOGGED = re.compile(
     r"(?:power|watts)\s*[=:]?\s*(\d+(?:\.\d+)?\s*k?W?)", re.IGNORECASE
 )  # fmt: skip
 """``2026-10-05 08:00:00 node01 power=301 W``, a line of a logger."""
+WATTS_LAST = re.compile(
+    r"\[?(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[^\s,;|\]]*)\]?[,;|:]?\s*(.*?)[\s,;|=:]*"
+    r"(?<![\d.])(\d+(?:\.\d+)?)\s*(k?W|watts?)[\s,;|]*", re.IGNORECASE
+)  # fmt: skip
+"""A moment, whatever a sensor is called, and watts with their unit: ``... | ok | 400 Watts``."""
+MOST_NAMES = 64
 ALL = "-"
 """What turbostat writes in the place of a core and a processor for all of them together."""
 
@@ -63,9 +69,27 @@ def _logged(lines: Sequence[str]) -> dict[str, list[str]]:
     """
     read_as = [LOGGED.fullmatch(x) for x in lines]
     if not all(read_as):
-        return {}
+        return _watts_last(lines)
     at, node, watts = ([m[k] or "" for m in read_as if m] for k in (1, 2, 3))
     return {"timestamp": at, "power [W]": watts} | ({"node": node} if any(node) else {})
+
+
+def _watts_last(lines: Sequence[str]) -> dict[str, list[str]]:
+    """Moments and watts of lines that end in these, with what names the sensor; else nothing.
+
+    >>> _watts_last(["2026-10-05 08:00:00 Pwr | ok | 4 Watts"] * 2)
+    {'timestamp': ['2026-10-05 08:00:00', '2026-10-05 08:00:00'], 'power [W]': ['4 W', '4 W']}
+    """
+    read_as = [m for x in lines if (m := WATTS_LAST.fullmatch(x))]
+    if len(read_as) < len(lines) or any("=" in m[2] for m in read_as):  # settings of runs
+        return {}
+    watts = [f"{m[3]} {'kW' if m[4].lower() == 'kw' else 'W'}" for m in read_as]
+    made = {"timestamp": [m[1] for m in read_as], "power [W]": watts}
+    for names in ([m[2] for m in read_as], [(m[2].split() or [""])[0] for m in read_as]):
+        some = len(set(names))
+        if some <= min(MOST_NAMES, len(lines) // 2):
+            return made | ({"node": names} if some > 1 else {})
+    return made
 
 
 def _of_influx(lines: Sequence[str]) -> dict[str, list[str]]:

@@ -34,6 +34,7 @@ from rheostat.measurement.runs.table_shapes import (
     heads,
     is_number,
     levels_joined,
+    titled_blocks,
     uncommented,
     unframed,
     units_row,
@@ -76,6 +77,7 @@ def read_delimited(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFr
     delimiter = ";" if rows else ""  # no comma stands between pairs
     if not rows:
         rows, delimiter, titles, broken = _table(path, lines)
+    rows, titles, cases = titled_blocks(rows, titles)
     again = sum(r == rows[0] for r in rows[1:])
     header, body = [h.strip() for h in rows[0]], [r for r in rows[1:] if r != rows[0]]
     check_columns(path, len(header))
@@ -99,7 +101,8 @@ def read_delimited(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFr
         raise DataError(
             str(path), [f"has a header of {len(names)} columns but no row that fits it"]
         )
-    notes = [Note(f"around the table, not read: {'; '.join(titles)}")] if titles else []
+    notes = [Note(f"tables of {', '.join(cases)}: titles are in a column case")] if cases else []
+    notes += [Note(f"around the table, not read: {'; '.join(titles)}")] if titles else []
     notes += [Note(f"headings stand again in {again} lines: files put together")] if again else []
     notes += [Note(f"lines without names and values left out: {lost}")] if lost else []
     notes += [Note(f"lines around the rows of a report left out: {around}")] if around else []

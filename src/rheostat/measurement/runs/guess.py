@@ -112,6 +112,8 @@ TIMES_PARTS = re.compile(
     r"(?:(?:total|used|consumed|charged|billed)[ _-]?)?(gpu|node|core|cpu|processor)s?[ _*-]?"
     r"(h|hrs?|hours?|seconds)", re.IGNORECASE)  # fmt: skip
 """``GPU-hours``: a time by how many were held, which is no run time."""
+A_SECOND = re.compile(r"[a-z]s ?/ ?(s|sec|min|h)[)\]]?$", re.IGNORECASE)
+"""``timesteps/s``: many of something in a second, where ``time/s`` is a time in seconds."""
 NO_RUN = re.compile(
     r"std|min|max|per_|limit|cap|idle|wait|submit|start|end|stamp|setup|"
     r"init|warm|delay|offset|span|period|interval|lag|ttft|itl|tpot|token"
@@ -252,6 +254,7 @@ def lone_quantity(ours: str, columns: Sequence[str]) -> str | None:
     >>> lone_quantity("power_w", ["pkg_W", "dram_W"])
     >>> lone_quantity("runtime_s", ["model", "step_ms"])
     'step_ms'
+    >>> lone_quantity("runtime_s", ["model", "timesteps/s"])
     """
     fit, suffix = _may_be(ours, columns), ours[-2:]
     parts = [c for c in columns if split_unit(c)[1] == suffix != "_s"
@@ -272,8 +275,8 @@ def _may_be(ours: str, columns: Sequence[str]) -> list[str]:
         if (re.search(word, c.lower()) or split_unit(c)[0].lower() in DRAWS)
         and c not in COUNTERS
         and split_unit(c)[1] == ours[-2:]
-        and not TIMES_PARTS.fullmatch(c)
-        and not ASIDE.search(CAMEL.sub("_", c).lower())
+        and not (TIMES_PARTS.fullmatch(c) or A_SECOND.search(c))
+        and not ASIDE.search(CAMEL.sub("_", split_unit(c)[0]).lower())
     ]
 
 
@@ -366,7 +369,8 @@ def lone_time(frame: pl.DataFrame) -> str | None:
     fit = [
         c for c in frame.columns
         if split_unit(c)[1] == "_s" and guess_name(c) is None and frame[c].dtype.is_numeric()
-        and not TIMES_PARTS.fullmatch(c) and guess_known(c, frame[c]) is Moment.END
+        and not (TIMES_PARTS.fullmatch(c) or A_SECOND.search(c))
+        and guess_known(c, frame[c]) is Moment.END
     ]  # fmt: skip
     return fit[0] if len(fit) == 1 and not NO_RUN.search(split_unit(fit[0])[0].lower()) else None
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 import polars as pl
 
 from rheostat.core.jobs import Note
 from rheostat.measurement.checks import ROW
+from rheostat.measurement.runs.cases_across import cases_down
 from rheostat.measurement.runs.guess import guess_name
 from rheostat.measurement.runs.header_units import split_unit
 from rheostat.measurement.runs.name_settings import settings_in_names
@@ -31,14 +33,20 @@ ONE_NAME = 2
 QUANTITIES = ("runtime_s", "energy_j", "power_w")
 
 
-def rows_of_runs(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
-    """A table as people lay it out with a row per run, each with its name."""
+def rows_of_runs(
+    frame: pl.DataFrame, mapped: Collection[str] = ()
+) -> tuple[pl.DataFrame, list[Note]]:
+    """A table as people lay it out with a row per run, each with its name.
+
+    Columns that texts of ``mapped`` name stay where they are.
+    """
     frame = results_in_units(frame)
     frame, filled = names_filled(frame)
     frame, across = quantities_across(frame)
     frame, turned = settings_down(frame)
+    frame, beside = cases_down(frame, mapped)
     frame, named = settings_in_names(frame)
-    return frame, [*filled, *across, *turned, *named]
+    return frame, [*filled, *across, *turned, *beside, *named]
 
 
 def names_filled(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:

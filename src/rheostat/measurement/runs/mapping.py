@@ -105,6 +105,11 @@ class Mapped:
     drop: tuple[str, ...] = ()
     name: str = ""
 
+    @property
+    def theirs(self) -> set[str]:
+        """Every column of the file that is named."""
+        return {c for source in self.columns.values() for c in source.columns}
+
     @classmethod
     def of(cls, spec: Mapping[str, Any], name: str = "") -> Mapped:
         """From the tables of a TOML file."""

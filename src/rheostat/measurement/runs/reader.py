@@ -129,14 +129,14 @@ def read_runs(
     -----
     A row whose runtime, energy or power is missing stays, with null.
     """
-    frame, notes = table_frame(path, encoding, keep)
+    stated = load_mapping(map) if isinstance(map, (str, Path)) else Mapped.of(map or {})
+    theirs = [*(str(t) for t in (columns or {}).values()), *stated.theirs]
+    frame, notes = table_frame(path, encoding, keep, theirs)
     if all(frame[c].null_count() == frame.height for c in frame.columns if c != ROW):
         raise DataError(str(path), ["no cell has a value", _present(frame)])
     named = spelled(without_parts(columns or {}), frame.columns)
     chosen = Mapped.of({"columns": named, "known": dict(known or {})})
-    chosen = chosen.over(
-        load_mapping(map) if isinstance(map, (str, Path)) else Mapped.of(map or {})
-    )
+    chosen = chosen.over(stated)
     asked = {*keep, *(c for s in chosen.columns.values() for c in s.columns)}
     frame, chosen, before = _in_known_columns(frame, chosen, asked)
     kept = [k for k in keep if k in frame.columns and k not in {*VOCABULARY, *chosen.columns}]
@@ -194,7 +194,10 @@ def _present(frame: pl.DataFrame) -> str:
 
 
 def table_frame(
-    path: str | Path, encoding: str = "utf-8", keep: Sequence[str] = ()
+    path: str | Path,
+    encoding: str = "utf-8",
+    keep: Sequence[str] = (),
+    mapped: Collection[str] = (),
 ) -> tuple[pl.DataFrame, list[Note]]:
     """A table as it stands, in the file's names, with the row number in `ROW`; and notes."""
     path = ordinary_file(path)
@@ -203,7 +206,7 @@ def table_frame(
     if not packed:
         reader = read_records if begins_as_json(head(path, 256)) else read_delimited
         frame, notes = reader(path, encoding)
-        frame, across = rows_of_runs(frame)
+        frame, across = rows_of_runs(frame, mapped)
         frame = frame.rename(headings_meant(keep, frame.columns))
         frame, read_in = in_base_units(frame, keep)
         frame, repeated = repeats_below(frame)

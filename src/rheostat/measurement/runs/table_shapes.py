@@ -315,3 +315,26 @@ def without_prose(text: list[str]) -> tuple[list[str], list[str]]:
     """
     last = max((i for i, line in enumerate(text) if "|" in line), default=len(text) - 1)
     return text[: last + 1], [x.strip() for x in text[last + 1 :] if x.strip()]
+
+
+def titled_blocks(
+    rows: list[list[str]], titles: list[str]
+) -> tuple[list[list[str]], list[str], list[str]]:
+    """Tables below each other, each with a title above the same headings, as one with a case.
+
+    >>> rows = [["n", "s"], ["1", "9"], ["HPCG"], ["n", "s"], ["1", "7"]]
+    >>> titled_blocks(rows, ["miniFE"])[0]
+    [['n', 's', 'case'], ['1', '9', 'miniFE'], ['1', '7', 'HPCG']]
+    """
+    alone = [[c.strip() for c in row if c.strip()] for row in rows]
+    again = [i for i, row in enumerate(rows) if i and row == rows[0]]
+    named = [alone[i - 1][0] for i in again if len(alone[i - 1]) == 1 < len(rows[0])]
+    if not again or len(named) < len(again) or not titles or "case" in rows[0]:
+        return rows, titles, []
+    made, case = [[*rows[0], "case"]], titles[-1]
+    ends = {i - 1: name for i, name in zip(again, named, strict=True)}
+    for i, row in enumerate(rows[1:], 1):
+        case = ends.get(i, case)
+        if i not in again and i not in ends:
+            made.append([*row, case])
+    return made, titles[:-1], [titles[-1], *named]

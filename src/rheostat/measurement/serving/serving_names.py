@@ -117,6 +117,8 @@ THEIRS: dict[str, tuple[str, ...]] = {
 TIMES = ("itl_s", "ttft_s", "latency_s", "duration_s")
 SECONDS = {"s": 1.0, "sec": 1.0, "seconds": 1.0, "ms": 1e-3, "msec": 1e-3, "milliseconds": 1e-3,
            "us": 1e-6, "microseconds": 1e-6, "ns": 1e-9}  # fmt: skip
+COUNTED_GPUS = r"^\s*\d+\s*[xX\u00d7]\s*[A-Z]+\d"
+"""``2xA100``: how many GPUs of what type."""
 BARE = "_bare"
 """End of the name of a time whose unit is not said."""
 
@@ -140,6 +142,7 @@ def in_our_names(frame: pl.DataFrame) -> pl.DataFrame:
     >>> in_our_names(theirs).to_dicts()
     [{'gpu_model': 'H100', 'gpus': 2, 'itl_s': 0.009000000000000001, 'power_w': 600}]
     """
+    frame = _gpus_by_cells(frame)
     matches = _matches([c for c in frame.columns if not len(frame) or frame[c].count()])
     cap = next((t for t, o, _ in matches if o == "batch_cap"), "concurrency")
     if cap != "concurrency" and not _servers_cap(matches):  # SGLang states how many ran beside it
@@ -156,6 +159,19 @@ def in_our_names(frame: pl.DataFrame) -> pl.DataFrame:
             named = pl.col(theirs) if same else number
             frame = frame.with_columns(named.alias(theirs)).rename({theirs: ours})
     return frame
+
+
+def _gpus_by_cells(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with ``gpu_model``, where one column alone has cells as ``2xA100``.
+
+    >>> _gpus_by_cells(pl.DataFrame({"setup": ["2xA100", "4 x H100 SXM"]})).columns
+    ['gpu_model']
+    """
+    if any(ours == "gpu_model" for _, ours, _ in _matches(frame.columns)) or "gpu_model" in frame:
+        return frame
+    counted = [c for c in frame.columns if frame[c].dtype == pl.String and frame[c].count()
+               and frame[c].drop_nulls().str.contains(COUNTED_GPUS).all()]  # fmt: skip
+    return frame.rename({counted[0]: "gpu_model"}) if len(counted) == 1 else frame
 
 
 def our_name(heading: str) -> str:

@@ -147,9 +147,8 @@ def check_header(path: str | Path, header: list[str], delimiter: str) -> None:
         raise DataError(str(path), [f"{said}: add -P to sacct"])
     if problems:
         shown = ", ".join(header)[:200]
-        raise DataError(
-            str(path), [*problems, f"the first line, split at {delimiter!r}, reads: {shown}"]
-        )
+        split = f", split at {delimiter!r}," if delimiter.isprintable() else ""
+        raise DataError(str(path), [*problems, f"the first line{split} reads: {shown}"])
 
 
 def job_id(cells: Cells) -> str:

@@ -17,6 +17,7 @@ from rheostat.measurement.serving.energy_names import plain
 from rheostat.questions import listener
 from rheostat.questions.parse import Knobs, parse_space
 from rheostat.questions.settings.problem_size import grown
+from rheostat.questions.settings.unlike_work import of_a_step
 from rheostat.recipes.nodecount import HARDWARE, PROBLEM
 
 MOST_VALUES, MOST_WORDS, MOST_NAMED = 40, 12, 5
@@ -71,7 +72,9 @@ def _meant(turned: dict[str, str], jobs: JobTable) -> dict[str, str]:
     >>> _meant({"host": "a,b", "batch_size": "8,9"}, runs), _meant({"colour": "1,2"}, runs)
     ({'batch_size': '8,9'}, {'colour': '1,2'})
     """
-    some = {n: v for n, v in turned.items() if not _tells_apart(n)}
+    timed = "runtime_s" in jobs.columns
+    some = {n: v for n, v in turned.items()
+            if not (_tells_apart(n) or (timed and of_a_step(jobs, n)))}  # fmt: skip
     own = {n: v for n, v in some.items() if n in MACHINE or SETTING.search(plain(n))}
     if len(own) < len(some) and any(not PROBLEM.search(plain(n)) for n in set(some) - set(own)):
         own = some if len(some) == 1 else {}

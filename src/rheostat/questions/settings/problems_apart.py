@@ -6,13 +6,15 @@ from collections.abc import Callable, Sequence
 from shlex import quote
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from rheostat.core.jobs import JobTable
 from rheostat.errors import DataError, Infeasible
-from rheostat.measurement.runs.levels_apart import levels_apart
 from rheostat.measurement.serving.energy_names import plain
 from rheostat.questions import inputs
 from rheostat.questions.listener import Silent, listening
 from rheostat.questions.settings.lacking import their_name
+from rheostat.questions.settings.unlike_work import of_a_step
 from rheostat.recipes.nodecount import PROBLEM, differing
 
 if TYPE_CHECKING:
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
 MOST = 6
 """Applications or sizes that are each answered."""
+ALIKE = 1.05
+"""Means of one setting that differ by less may be of one problem."""
 QUANTITIES = ("runtime_s", "power_w", "energy_j")
 
 
@@ -39,11 +43,21 @@ def parting(jobs: JobTable, where: Sequence[str], knobs: Sequence[str]) -> str:
     if who and who not in {*fixed, *knobs} and own.frame[who].n_unique() > 1:
         return who
     there = [q for q in QUANTITIES if q in own.columns]
-    sizes = [c for c in differing(own, knobs) if c not in fixed and PROBLEM.search(plain(c))]
+    stepped = [c for c in own.columns if "runtime_s" in own.columns and of_a_step(own, c)]
+    sizes = [c for c in differing(own, knobs)
+             if c not in fixed and (PROBLEM.search(plain(c)) or c in stepped)]  # fmt: skip
     for name in (c for c in sizes if own.frame[c].n_unique() <= MOST):
-        if levels_apart(own.frame, knobs, name, there) is not None:
+        if _unlike(own.frame, knobs, name, there):
             return name
     return ""
+
+
+def _unlike(frame: pl.DataFrame, knobs: Sequence[str], name: str, there: Sequence[str]) -> bool:
+    """Whether runs of one setting differ by a column's value, more than runs do."""
+    means = [pl.col(q).cast(pl.Float64, strict=False).mean().alias(q) for q in there]
+    each = frame.drop_nulls(name).group_by(*knobs, name).agg(means).group_by(*knobs)
+    apart = each.agg(pl.col(q).max() / pl.col(q).min() for q in there).select(there)
+    return any((apart[q] > ALIKE).any() for q in there)
 
 
 def each_apart(

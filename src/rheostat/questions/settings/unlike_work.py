@@ -18,10 +18,16 @@ FEWEST = 3
 """Settings that last equally long by no chance."""
 EQUAL = 0.01
 """A share of the run time."""
-STEP = re.compile(r"(^|_)(steps?|iter|iterations?|batch|minibatch|forward|backward)(_|$)")
+STEP = re.compile(r"(^|_)(steps?|its?|iter|iterations?|batch|minibatch|forward|backward)(_|$)")
 """Headings of times that are of a step."""
 BATCH = re.compile(r"(^|_)(batch|batches|batchsize|bs|minibatch|microbatch)(_|$)")
 """Knobs that say how much a step does."""
+
+
+def of_a_step(runs: JobTable, knob: str) -> bool:
+    """Whether run times are of a step, of which a larger ``knob`` makes one do more."""
+    heading = plain(runs.schema["runtime_s"].meaning.removeprefix("from "))
+    return BATCH.search(plain(knob)) is not None and STEP.search(heading) is not None
 
 
 def unlike_work(runs: JobTable, knobs: Sequence[str]) -> Iterator[str]:
@@ -45,9 +51,8 @@ def unlike_work(runs: JobTable, knobs: Sequence[str]) -> Iterator[str]:
                 "did not do the same work, and least energy is least work: where a column counts "
                 "the work, --column runtime_s=1/THAT with watts compares times of a piece of it"
             )
-    heading = plain(runs.schema["runtime_s"].meaning.removeprefix("from "))
-    sizes = [k for k in knobs if BATCH.search(plain(k)) and known[k].n_unique() > 1]
-    if sizes and STEP.search(heading):
+    if sizes := [k for k in knobs if of_a_step(runs, k) and known[k].n_unique() > 1]:
+        heading = plain(runs.schema["runtime_s"].meaning.removeprefix("from "))
         yield (
             f"runtime_s is of a step ({heading}), and one of a larger {sizes[0]} does more work: "
             f"settings of unlike {sizes[0]} do not compare, --where {sizes[0]}=... keeps one; "
