@@ -40,9 +40,9 @@ def cases_down(
     """
     if "case" in frame.columns or any(guess_name(c) in QUANTITIES for c in frame.columns):
         return frame, []
-    found = {c: m for c in frame.columns if frame[c].dtype.is_numeric() if (m := OF.fullmatch(c))}
+    matches = {c: m for c in frame.columns if frame[c].dtype.is_numeric() if (m := OF.fullmatch(c))}
     cases: dict[str, dict[str, str]] = {}
-    for column, match in found.items():
+    for column, match in matches.items():
         if guess_name(match["what"]) in QUANTITIES:
             cases.setdefault(match["case"], {})[match["what"]] = column
     whats = {frozenset(own) for own in cases.values()}

@@ -117,17 +117,13 @@ def read_runs(
     Returns
     -------
     JobTable
-        A row per run, SI units.
+        A row per run, SI units; null where its runtime, energy or power is missing.
 
     Raises
     ------
     DataError
         Mapped columns that the file has not; no runtime, power or energy in it at all, unless its
         rows are numbered jobs that have yet to run, or training steps.
-
-    Notes
-    -----
-    A row whose runtime, energy or power is missing stays, with null.
     """
     stated = load_mapping(map) if isinstance(map, (str, Path)) else Mapped.of(map or {})
     theirs = [*(str(t) for t in (columns or {}).values()), *stated.theirs]
