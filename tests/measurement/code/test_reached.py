@@ -389,6 +389,9 @@ def test_who_trusts_a_hash_prints_something_else_where_it_is_weak() -> None:
         for text in (ROTATED, ONLY_XOR):
             assert weak_hashes(Case(program(text.replace("MORE", "")), counted.reference))
         assert weak_hashes(right) == weak_hashes(Case(program(COUNTED), counted.reference)) == []
+    same = ROTATED.replace("MORE", "")  # the lines of the original are no question
+    with verifier(program(same), seed=3, count=2, options=RungOptions()) as rotated:
+        assert weak_hashes(Case(program(same + "\n"), rotated.reference)) == []
 
 
 @pytest.mark.skipif(bool(LACKING), reason=LACKING)

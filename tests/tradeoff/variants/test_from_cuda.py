@@ -212,6 +212,11 @@ def test_a_kernel_that_is_launched_with_one_block_has_no_loop_over_blocks():
     assert "block_x" not in from_cuda(text.replace("{}", "1"), "openmp").text
     assert "block_x < gridDim.x" in from_cuda(text.replace("{}", "2"), "openmp").text
     assert "i < (int)(blockDim.x)" in from_cuda(ADD, "openmp").text
+    named = text.replace("{}", "g").replace("main() {", "main() { dim3 g (1);")
+    assert "block_x" not in from_cuda(named, "openmp").text
+    for change in ("g.y = 2;", "g = dim3(3);", "} void f(dim3 g) {"):
+        made = from_cuda(named.replace("(1);", f"(1); {change}"), "openmp").text
+        assert "block_x < gridDim.x" in made
 
 
 def test_a_variable_that_is_named_as_the_runtime_names_its_own_is_the_programs():

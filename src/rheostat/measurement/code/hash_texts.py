@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rheostat.measurement.code.reached_stated import FUNCTION
@@ -69,13 +69,19 @@ def _chain(
     return factor, places, others, hows
 
 
+def _no_row(_row: str) -> bool:
+    return False
+
+
 def mixes_by_xor(code: str) -> bool:
     """Whether a program itself puts values together by exclusive or."""
     return any(s.mixes and s.by_xor for name, _, body in FUNCTION.findall(code)
                if not OF_LIBRARY.match(name) for s in _steps(body.splitlines()))  # fmt: skip
 
 
-def weakened(code: str, known: set[int], *, xor: bool = False) -> tuple[str, str]:
+def weakened(
+    code: str, known: set[int], *, xor: bool = False, theirs: Callable[[str], bool] = _no_row
+) -> tuple[str, str]:
     """LLVM's text whose hashes keep three bits, and a row of it; both empty where there are none.
 
     Parameters
@@ -86,6 +92,8 @@ def weakened(code: str, known: set[int], *, xor: bool = False) -> tuple[str, str
         Numbers of the original: what is multiplied by one of them is its own.
     xor : bool
         Whether values that are put together by exclusive or alone are hashes, too.
+    theirs : callable
+        Whether a row is made of a line that the original has as well: its hash is no question.
     """
     found_at = dict[str, str]()
     for name, _, body in FUNCTION.findall(code):
@@ -99,7 +107,8 @@ def weakened(code: str, known: set[int], *, xor: bool = False) -> tuple[str, str
             by_factor = factor >= LEAST_FACTOR and factor % 2**32 not in known
             turned = any(s.rotated for s in own) or (xor and any(s.mixes and s.by_xor for s in own))
             if any(s.mixes for s in own) and (by_factor or turned):
-                found_at |= {s.row: _weak(s.row, i) for i, s in enumerate(own, len(found_at))}
+                found_at |= {s.row: _weak(s.row, i) for i, s in enumerate(own, len(found_at))
+                             if not theirs(s.row)}  # fmt: skip
     rows = [found_at.get(row, row) for row in code.splitlines()]
     return ("\n".join(rows) + "\n", next(iter(found_at))) if found_at else ("", "")
 

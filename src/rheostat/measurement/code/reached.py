@@ -13,7 +13,7 @@ import shlex
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
@@ -28,6 +28,7 @@ from rheostat.measurement.code.reached_choices import MOST_ROW
 from rheostat.measurement.code.reached_guards import guards_rounding
 from rheostat.measurement.code.reached_left import Left, left_of
 from rheostat.measurement.code.reached_marks import Comparison, Marked
+from rheostat.measurement.code.reached_places import Places
 from rheostat.measurement.code.reached_stated import stated_ends
 from rheostat.measurement.code.reached_sums import Digits
 from rheostat.measurement.code.reached_text import ARRAY, marked
@@ -223,6 +224,25 @@ def _lines(program: Program) -> set[str]:
     return {without_blanks(x) for x in (*rows, *called)}
 
 
+def lines_of_original(case: Case, code: str) -> Callable[[str], bool]:
+    """Whether a row of the candidate's text as LLVM's is of a line that the original has.
+
+    Parameters
+    ----------
+    case : Case
+        The candidate on its way.
+    code : str
+        LLVM's text of one of its sources.
+    """
+    known, places = _lines(case.original), Places(code, case.candidate.files)
+
+    def of_original(row: str) -> bool:
+        at = places.of(row)
+        return at is not None and without_blanks(case.candidate.row(*at[:2])) in known
+
+    return of_original
+
+
 def _marked(
     case: Case, program: Program, *, weak: bool = False
 ) -> tuple[Built, list[Marked]] | None:  # fmt: skip
@@ -239,7 +259,7 @@ def _marked(
         code = made.said.stdout
         if weak:
             known = {n % 2**32 for n in numbers_in(case.original.text)}
-            code, hashes = weakened(code, known)
+            code, hashes = weakened(code, known, theirs=lines_of_original(case, code))
             if not hashes:
                 return None
         whole.append(marked(code, program.files, first, values, stated))

@@ -29,6 +29,7 @@ from rheostat.measurement.code.reached_effects import Idle, idle
 from rheostat.measurement.code.reached_margins import without_margin
 from rheostat.measurement.code.reached_marks import At, Block, Comparison, Marked
 from rheostat.measurement.code.reached_numbers import cut_numbers
+from rheostat.measurement.code.reached_places import Places
 from rheostat.measurement.code.reached_room import noted
 from rheostat.measurement.code.reached_stated import Ends, Stated
 from rheostat.measurement.code.reached_sums import DECLARED as OF_DIGITS
@@ -61,12 +62,6 @@ NOTHING = re.compile(r"@llvm\.(?:dbg|lifetime)\.")
 ACTS = re.compile(rf"\s*(?:{NAME} = )?(?:(?:tail |notail )?call|invoke|store|atomicrmw|cmpxchg)\b")
 ENDS_WELL = re.compile(r"@(?:_?exit|_Exit|quick_exit)\(i32 (?:noundef )?0\)")
 FAILS = re.compile(r"\s*store i32 (?!0\b)-?\d+, ptr %retval\b")
-AT = re.compile(r"!dbg !(\d+)")
-LOCATION = re.compile(
-    r"(?m)^!(\d+) = !DILocation\(line: (\d+)(?:, column: (\d+))?, .*?scope: !(\d+)"
-)
-SCOPE = re.compile(r"(?m)^!(\d+) = (?:distinct )?!DI\w+\(.*?file: !(\d+)")
-FILE = re.compile(r'(?m)^!(\d+) = !DIFile\(filename: "([^"]*)"')
 BY_COMPILER = re.compile(
     r"(?:lpad|ehcleanup|eh\.resume|terminate|catch\.dispatch|unreachable|cleanup)"
 )
@@ -111,8 +106,7 @@ class _Marker:
         self.all_inexact = told_apart(code)
         self.cut = cut_numbers(code, files.values())
         self.made = Marked("", first)
-        self.scopes, self.names = dict(SCOPE.findall(code)), dict(FILE.findall(code))
-        self.where = {n: (int(x), int(y or 0), s) for n, x, y, s in LOCATION.findall(code)}
+        self._place = Places(code, files).of
 
     def marked(self) -> Marked:
         rows: list[str] = []
@@ -193,12 +187,6 @@ class _Marker:
         self.made.cut += [(at, said)] if at and said else []
         if at and not re.match(r"\s*(?:br|switch|ret)\b", row):
             block.places.add(at[:2])
-
-    def _place(self, row: str) -> At | None:
-        m = AT.search(row)
-        line, column, scope = self.where.get(m[1] if m else "", (0, 0, ""))
-        file = self.names.get(self.scopes.get(scope, ""), "").removeprefix("./")
-        return (file, line, column) if line and file in self.files else None
 
     def _compared(self, m: re.Match[str], row: str, branch: re.Match[str] | None) -> Iterator[str]:
         at, asked = self._place(row), WAYS.get(m["how"][-2:])

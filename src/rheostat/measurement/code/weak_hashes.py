@@ -10,7 +10,13 @@ from rheostat.measurement.code.case import Case, numbers_in
 from rheostat.measurement.code.compare_output import differences
 from rheostat.measurement.code.hash_texts import mixes_by_xor, weakened
 from rheostat.measurement.code.program import Program
-from rheostat.measurement.code.reached import LINKED, UNMARKED, compiler_texts, linked
+from rheostat.measurement.code.reached import (
+    LINKED,
+    UNMARKED,
+    compiler_texts,
+    lines_of_original,
+    linked,
+)
 from rheostat.measurement.code.toolchain import compiler_absent
 from rheostat.measurement.code.verdict import Finding
 
@@ -36,7 +42,7 @@ def weak_hashes(case: Case) -> list[Finding]:
     whole = [made.said.stdout for made in compiler_texts(case, program) if made.ok]
     ours = [made.said.stdout for made in compiler_texts(case, case.original) if made.ok]
     xor = not any(map(mixes_by_xor, ours))
-    weak = [weakened(code, known, xor=xor) for code in whole]
+    weak = [weakened(code, known, xor=xor, theirs=lines_of_original(case, code)) for code in whole]
     if not any(text for text, _ in weak) or len(whole) < len(program.sources):
         return []
     texts = {f"weak{i}.ll": text or code

@@ -138,7 +138,19 @@ def _kernels(source: CSource) -> list[CudaKernel]:
         grids.setdefault(_name(source, call), set()).add(source.text_of(shape.named_children[0]))
     made = [CudaKernel(source, n) for n in source.definitions
             if "__global__" in _before_body(source, n)]  # fmt: skip
-    return [replace(k, one_block=grids.get(k.name) == {"1"}) for k in made]
+    text = source.bytes.decode()
+    return [replace(k, one_block=all(_is_one(g, text) for g in grids.get(k.name, "2")))
+            for k in made]  # fmt: skip
+
+
+def _is_one(grid: str, text: str) -> bool:
+    """Whether a grid is one block: by its number, or as a variable that is nothing else."""
+    if not grid.isidentifier():
+        return grid in ("1", "dim3(1)")
+    begun = re.findall(rf"\b{grid}\s*[({{]([^(){{}}]*)", text)
+    set_elsewhere = re.search(rf"\b{grid}\s*(?:\.\s*[xyz]\s*)?[-+*/]?=(?!=)|&\s*{grid}\b"
+                              rf"|\bdim3\b[\s&]*\b{grid}\s*[,;)]", text)  # fmt: skip
+    return {x.strip() for x in begun} == {"1"} and not set_elsewhere
 
 
 def _declared(source: CSource, kernels: Mapping[str, CudaKernel]) -> Iterator[Edit]:
