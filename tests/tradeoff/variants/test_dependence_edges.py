@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 pytest.importorskip("tree_sitter_c")
@@ -9,6 +11,8 @@ pytest.importorskip("tree_sitter_c")
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rheostat.measurement.code.program import Program
+from rheostat.questions.code.code_search import searched_chains
 from rheostat.tradeoff.variants.c_source import CSource
 from rheostat.tradeoff.variants.dependence import CONFLICT, SAFE, UNKNOWN, dependence
 from rheostat.tradeoff.variants.openmp import PragmaSites
@@ -368,3 +372,39 @@ def test_of_a_shared_array_plain_reads_and_writes_alone_are_made_atomic() -> Non
     text = PragmaSites(source).text({source.loops[0].start: "access"})
     atomic = body.replace("{}", "#pragma omp atomic write\n", 1)
     assert atomic.replace("{}", "#pragma omp atomic read\n", 1) in text
+
+
+PLACES = """#define AT(m, i, j) m->a[(i) * m->wide + (j)]
+struct table { double *a; int high, wide; };
+void f(struct table *p, struct table *q, int steps, int high, int wide) {
+  for (int n = 0; n < steps; n++) {
+    for (int i = 1; i < high - 1; i++)
+      for (int j = 0; j < wide; j++)
+        AT(q, i, j) = AT(p, i + 1,
+                         j) + AT(p, i - 1, j);
+    for (int i = 1; i < high - 1; i++)
+      for (int j = 0; j < wide; j++) AT(p, i, j) = AT(q, i, j);
+  }
+}
+int main() { f(0, 0, 1, 2, 3); }
+"""
+
+
+def test_macros_that_are_assigned_to_are_looked_into_and_written_out() -> None:
+    program = Program({"f.c": PLACES}, "serial")
+    (steps,) = searched_chains(program, "openmp", "runtime_s")(SimpleNamespace(seed=1))
+    rows = next(steps).text.splitlines()
+    shared = [rows[k + 1].strip() for k, row in enumerate(rows) if "#pragma" in row]
+    assert shared == ["for (int i = 1; i < high - 1; i++)"] * 2  # and not the steps
+    assert any(r.strip().startswith("q->a[(i) * q->wide + (j)] = p->a[(i + 1)") for r in rows)
+    assert len(rows) == PLACES.count("\n") + 2
+
+
+def test_what_a_call_gives_is_no_place_that_a_clause_can_name() -> None:
+    (d,) = found("for (i = 0; i < n; i++) *at(a, i) = 1;", "double *at(double *p, long k);\n")
+    assert d.level == CONFLICT
+
+
+def test_a_loop_that_counts_in_floats_is_none_that_openmp_can_share() -> None:
+    assert found("for (t = 0; t < 9; t += .5) a[0] += t;") == []
+    assert CSource("void f(double *a) { for (double x = 0; x < 9; x++) a[0] += x; }").loops == []

@@ -46,6 +46,7 @@ from rheostat.tradeoff.variants.variant import (
     diff_lines,
     only,
 )
+from rheostat.tradeoff.variants.written_macros import with_places
 
 MEASURED_BY = {"runtime_s": "time", "energy_j": "energy"}
 """The rung that tells whether a variant gains."""
@@ -339,6 +340,7 @@ def searched_chains(
         return lambda store: [only(variant)]
 
     others = "\n".join(t for n, t in original.files.items() if n != name)
+    text = with_places(text, others) if to else text
 
     def chains(store: VariantStore) -> list[Steps]:
         first = (

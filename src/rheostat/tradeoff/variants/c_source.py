@@ -139,6 +139,8 @@ class CSource:
         if start is None or condition.type != "binary_expression":
             return None
         variable, low = start
+        if self._counts_in_floats(variable, function):
+            return None
         left, right = (condition.child_by_field_name(n) for n in ("left", "right"))
         operator = self.text_of(condition.child_by_field_name("operator"))
         if self.text_of(left) != variable or operator not in ("<", "<=", ">", ">=", "!="):
@@ -160,6 +162,16 @@ class CSource:
         else:
             return None
         return (self.text_of(name), value) if name.type == "identifier" else None
+
+    def _counts_in_floats(self, variable: str, function: str) -> bool:
+        """Whether a function declares the name as a float, in which OpenMP cannot count."""
+        return any(
+            node.type == "declaration"
+            and re.search(r"\b(?:float|double)\b", self.text_of(node.child_by_field_name("type")))
+            and variable in {x for d in node.children_by_field_name("declarator")
+                             for x in identifiers(self, d.child_by_field_name("declarator") or d)}
+            for node in walk(self.functions[function])
+        )  # fmt: skip
 
     def _steps(self, update: Node, variable: str) -> bool:
         """Whether the update adds the same to the variable each time."""

@@ -115,7 +115,9 @@ def dependence(source: CSource, loop: Loop) -> Dependence:
         result.worse(CONFLICT, "the bound is changed within the loop")
     for name in sorted(written):
         mine = [a for a in outer if a.name == name]
-        if any(a.subscripts for a in mine):
+        if "(" in name:  # no clause can name it
+            result.worse(CONFLICT, f"{name} is written, a macro or what a call gives")
+        elif any(a.subscripts for a in mine):
             _array(result, name, mine, body, counter(source, loop))
         else:
             _scalar(source, result, name, mine)

@@ -149,8 +149,8 @@ def split(p: Polynomial, variable: str) -> tuple[Polynomial, Polynomial] | None:
 
 
 def is_data(p: Polynomial) -> bool:
-    """Whether a part is no plain name: an element of an array, a quotient, a call."""
-    return any(not re.fullmatch(r"\w+", text) for m in p for text in m)
+    """Whether a part is no name, also of a field: an element of an array, a quotient, a call."""
+    return any(not re.fullmatch(r"\w+(?:(?:->|\.)\w+)*", text) for m in p for text in m)
 
 
 def meet_in_one(pairs: list[tuple[Polynomial, Polynomial]], variable: str, inner: set[str]) -> bool:
