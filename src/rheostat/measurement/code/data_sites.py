@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 from rheostat.measurement.code.program import Program
 from rheostat.measurement.code.program_inputs import ProgramInputs
+from rheostat.measurement.code.reached_places import Places
 from rheostat.measurement.code.reached_stated import ELEMENT, FUNCTION, PARSED
-from rheostat.measurement.code.reached_text import AT, FILE, LOCATION, SCOPE
 from rheostat.measurement.code.reached_truths import LOADED, STORED
 from rheostat.measurement.code.same_text import without_blanks
 
@@ -293,13 +293,9 @@ class _Lines:
 
     def __init__(self, code: str, program: Program) -> None:
         self.program = program
-        self.scopes, self.names = dict(SCOPE.findall(code)), dict(FILE.findall(code))
-        self.where = {n: (int(x), s) for n, x, _, s in LOCATION.findall(code)}
+        self.places = Places(code, program.files)
 
     def of(self, row: str) -> str:
         """Without blanks; empty where it is none of the program's own."""
-        m = AT.search(row)
-        line, scope = self.where.get(m[1] if m else "", (0, ""))
-        file = self.names.get(self.scopes.get(scope, ""), "").removeprefix("./")
-        known = line and file in self.program.files
-        return without_blanks(self.program.row(file, line)) if known else ""
+        at = self.places.of(row)
+        return without_blanks(self.program.row(*at[:2])) if at else ""
