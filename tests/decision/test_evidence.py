@@ -166,6 +166,9 @@ def test_a_placebo_tells_hidden_reasons_from_none():
     nothing = pl.Series([None] * len(log), dtype=pl.Float64)
     blank = table({**log.frame.to_dict(), "memory_b": nothing})
     assert placebos(blank, "nodes") == placebos(log, "nodes")  # a column of nothing is no size
+    per_node = blank.with_columns((), memory_b=64e9 * log.frame["nodes"])
+    assert placebos(per_node, "nodes") == ()
+    assert "leaves nothing of nodes to test" in untested(per_node, "nodes")
     few = log.rows(pl.col("app").is_in(log.frame["app"].unique(maintain_order=True)[:3].to_list()))
     assert (placebos(few, "nodes"), untested(few, "nodes").rpartition(" ")[2]) == ((), "3")
 

@@ -105,3 +105,11 @@ def test_scripts_that_are_run_again_at_once_tell_no_growth_of_the_whole_log() ->
     found = Growth.of(np.arange(1200.0), through, np.zeros(1200)).slopes(y - problem + through)
     assert found.there
     assert found.mean == pytest.approx(1.2, abs=0.01)
+
+
+def test_the_growth_of_a_quantity_is_asked_once(monkeypatch):
+    calls, slopes = [], Growth.slopes
+    monkeypatch.setattr(Growth, "slopes", lambda self, y: calls.append(len(y)) or slopes(self, y))
+    model = WithinApplication(("nodes",)).fit(scripts(since=2.0, growth=0.7)[0])
+    assert "times as long at the end of the log" in " ".join(model.identification_.doubts)
+    assert len(calls) == 1 + len(model.targets)  # that it is there, then of each quantity

@@ -111,7 +111,7 @@ def untested(jobs: JobTable, knob: str) -> str:
     pairs = frame.filter(pl.col("_cell").is_first_distinct().not_()).group_by("_app").len()
     enough = int((pairs["len"] >= FEWEST_PAIRS).sum())
     if enough >= FEWEST_APPLICATIONS:
-        return f"of what is recorded of two runs that follow one another {knob} or runtimes lack"
+        return f"what is recorded of runs and of their sizes leaves nothing of {knob} to test"
     return (
         f"it takes {FEWEST_APPLICATIONS} applications of which a user ran {FEWEST_PAIRS} pairs one "
         f"after the other, this log has {enough}"

@@ -70,8 +70,8 @@ def at_end(believed: Believed | None, y: Array, seen: Ints) -> tuple[Array, list
     growth = None if believed is None else believed.growth
     if growth is None:
         return y, [None] * y.shape[1]
-    now = np.stack([growth.removed(v) for v in y.T], axis=1)
-    return now, [growth.grown(v, seen) for v in y.T]
+    ended = [growth.ended(v, seen) for v in y.T]
+    return np.stack([now for now, _ in ended], axis=1), [how for _, how in ended]
 
 
 def moved_by_chance(rows: Rows, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -104,18 +104,18 @@ def examine(
     if record is not None:
         rows, late, words = _eras(rows, y, record, apps)
         plain, grows = y, Growth.of(when, rows.problem, rows.log_run[:, 0])
-        if (slopes := grows.slopes(y)) is not None and slopes.there:
-            growth, y = grows, grows.removed(y)
-            words.append(grows.words(plain, record))
+        if (rates := grows.slopes(y)) is not None and rates.there:
+            growth, y = grows, grows.removed(y, rates)
+            words.append(rates.words(record))
         rows, by_problem, doubted = _problems(rows, y, record)
-        if growth is not None:
-            by_problem += grows.left_open(plain, rows.log_asked[:, 0])
+        if growth is not None and rates is not None:
+            by_problem += grows.left_open(rates, rows.log_asked[:, 0])
         if doubted and (rows.problem < 0).all():  # inputs that come and go, and no growth
             growth, y, words = None, plain, []
         words += doubted
     elif (step := date_of_machine(rows, y, when)) is not None:
-        growth, plain, y = step, y, step.removed(y)
-        words.append(step.words(plain))
+        words.append(step.words(y))
+        growth, y = step, step.ended(y, rows.seen)[0]
     by_size = _size_error(rows, y) if sizes else float("nan")
     placebo = _placebo(rows, y, apps)
     return Believed(rows, by_problem, by_size, placebo, (*said, *words), late, growth)

@@ -52,6 +52,18 @@ class GrowthRates:
         """
         return abs(self.mean) > max(SURE * self.error, MOST_NOISE)
 
+    def words(self, record: str) -> str:
+        """What a log says of it."""
+        low, high = np.exp(self.mean + 1.645 * self.apart * np.array([-1, 1]))
+        grow, less = "inputs grow or a machine slows", "inputs shrink or codes get faster"
+        why = grow if self.mean > 0 else less
+        unlike = f" ({low:.2f} to {high:.2f} times for nine in ten of them)"
+        return (
+            f"runs of one {record} at equal settings take {np.exp(self.mean):.2f} times as long "
+            f"at the end of the log as at its start{unlike * (self.apart > MOST_NOISE)}, as "
+            f"where {why}: they are compared as of its end"
+        )
+
 
 @dataclass(frozen=True)
 class Grown:
@@ -143,41 +155,24 @@ class Growth:
             mean + pull * (alone - mean), off, mean, float(error), float(np.sqrt(apart))
         )
 
-    def removed(self, y: Array) -> Array:
+    def removed(self, y: Array, rates: GrowthRates) -> Array:
         """``y`` (n,) as it would be at the end of the log."""
-        slopes = self.slopes(y)
-        return y if slopes is None else np.asarray(y + slopes.own[self.problem] * (1 - self.time))
+        return np.asarray(y + rates.own[self.problem] * (1 - self.time))
 
-    def grown(self, y: Array, seen: Ints) -> Grown | None:
-        """The same for problems by the place (n,) that a model gives them, -1 for others."""
-        slopes = self.slopes(y)
-        if slopes is None:
-            return None
-        own = np.full(int(seen.max(initial=-1)) + 2, slopes.mean)
-        own[seen[seen >= 0]] = slopes.own[self.problem[seen >= 0]]
-        return Grown(float(self.submit_s.min()), self.span_s, own)
+    def ended(self, y: Array, seen: Ints) -> tuple[Array, Grown | None]:
+        """The same, and for problems by the place (n,) that a model gives them, -1 for others."""
+        rates = self.slopes(y)
+        if rates is None:
+            return y, None
+        own = np.full(int(seen.max(initial=-1)) + 2, rates.mean)
+        own[seen[seen >= 0]] = rates.own[self.problem[seen >= 0]]
+        return self.removed(y, rates), Grown(float(self.submit_s.min()), self.span_s, own)
 
-    def words(self, y: Array, record: str) -> str:
-        """What a log says of it."""
-        slopes = self.slopes(y)
-        if slopes is None:
-            return ""
-        low, high = np.exp(slopes.mean + 1.645 * slopes.apart * np.array([-1, 1]))
-        grow, less = "inputs grow or a machine slows", "inputs shrink or codes get faster"
-        why = grow if slopes.mean > 0 else less
-        unlike = f" ({low:.2f} to {high:.2f} times for nine in ten of them)"
-        return (
-            f"runs of one {record} at equal settings take {np.exp(slopes.mean):.2f} times as long "
-            f"at the end of the log as at its start{unlike * (slopes.apart > MOST_NOISE)}, as "
-            f"where {why}: they are compared as of its end"
-        )
-
-    def left_open(self, y: Array, setting: Array) -> float:
+    def left_open(self, rates: GrowthRates, setting: Array) -> float:
         """The error of an exponent that slopes which are off allow, ``setting`` in logarithm."""
-        slopes = self.slopes(y)
         asked = centred(setting, self.problem)
-        if slopes is None or not asked.any():
+        if not asked.any():
             return 0.0
         follows = asked @ centred(self.time, self.problem) / float(asked @ asked)
-        off = slopes.off[self.problem] @ slopes.off[self.problem] / len(y)
-        return float(abs(follows) * np.sqrt(off + slopes.error**2))
+        off = rates.off[self.problem] @ rates.off[self.problem] / len(setting)
+        return float(abs(follows) * np.sqrt(off + rates.error**2))

@@ -68,13 +68,11 @@ class MachineDate:
         slope = within_slope(self.late.astype(float), y, self.cell, self.cell, self.given)
         return 0.0 if slope is None else slope.value
 
-    def removed(self, y: Array) -> Array:
-        """``y`` (n,) as if all had run since."""
-        return np.asarray(y + self.size(y) * ~self.late)
-
-    def grown(self, y: Array, seen: Ints) -> Stepped:
-        """The same for jobs of other times."""
-        return Stepped(float(self.submit_s[self.since]), -self.size(y))
+    def ended(self, y: Array, seen: Ints) -> tuple[Array, Stepped]:
+        """``y`` (n,) as if all had run since, and the same for jobs of other times."""
+        size = self.size(y)
+        step = Stepped(float(self.submit_s[self.since]), -size)
+        return np.asarray(y + size * ~self.late), step
 
     def words(self, y: Array) -> str:
         """What a log says of it."""
