@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from shlex import quote
-from typing import TYPE_CHECKING
+from typing import Any
 
 import polars as pl
 
@@ -16,9 +16,6 @@ from rheostat.questions.listener import Silent, listening
 from rheostat.questions.settings.lacking import their_name
 from rheostat.questions.settings.unlike_work import of_a_step
 from rheostat.recipes.nodecount import PROBLEM, differing
-
-if TYPE_CHECKING:
-    from rheostat.questions.settings.front import FrontAnswer
 
 MOST = 6
 """Applications or sizes that are each answered."""
@@ -60,9 +57,7 @@ def _unlike(frame: pl.DataFrame, knobs: Sequence[str], name: str, there: Sequenc
     return any((apart[q] > ALIKE).any() for q in there)
 
 
-def each_apart(
-    jobs: JobTable, where: Sequence[str], by: str, ask: Callable[..., FrontAnswer]
-) -> list[str]:
+def each_apart(jobs: JobTable, where: Sequence[str], by: str, ask: Callable[..., Any]) -> list[str]:
     """What each problem's answer is, and what to type for it alone."""
     levels = inputs.only(jobs, where).frame[by].drop_nulls().unique(maintain_order=True).to_list()
     heading = their_name(jobs, by)
@@ -74,7 +69,7 @@ def each_apart(
     return [*said, *[f"and {len(levels) - MOST} more"] * (len(levels) > MOST)]
 
 
-def _answer(where: Sequence[str], ask: Callable[..., FrontAnswer]) -> str:
+def _answer(where: Sequence[str], ask: Callable[..., Any]) -> str:
     """The first sentence of an answer, or why there is none."""
     try:
         with listening(Silent()):
