@@ -73,7 +73,7 @@ def _answer(where: Sequence[str], ask: Callable[..., Any]) -> str:
     """The first sentence of an answer, or why there is none."""
     try:
         with listening(Silent()):
-            return ask(where=where).beside()[0].rstrip(".")
+            return str(ask(where=where).beside()[0]).rstrip(".")
     except Infeasible:
         return "no setting holds the limits"
     except DataError as error:
