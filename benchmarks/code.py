@@ -39,10 +39,10 @@ from scipy.stats import binomtest
 
 from rheostat.explanation.programs.flags_apart import saved_by
 from rheostat.measurement.code.case import RungOptions
-from rheostat.measurement.code.kernel_suite import SuiteKernel, suite_kernels
-from rheostat.measurement.code.paired_times import in_turns, paired_times
-from rheostat.measurement.code.program import Program
-from rheostat.measurement.code.sandbox import sandbox, workspace
+from rheostat.measurement.code.costs.paired_times import in_turns, paired_times
+from rheostat.measurement.code.programs.kernel_suite import SuiteKernel, suite_kernels
+from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.sandboxed.sandbox import sandbox, workspace
 from rheostat.measurement.code.toolchain import BINARY, GCC
 from rheostat.measurement.code.workbench import Workbench
 from rheostat.prediction.language_model.conversation import LanguageModel, Sampling

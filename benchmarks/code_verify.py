@@ -32,7 +32,7 @@ from scipy.stats import binomtest
 
 from rheostat.measurement.code import verifier
 from rheostat.measurement.code.case import RungOptions
-from rheostat.measurement.code.sandbox import sandbox, workspace
+from rheostat.measurement.code.sandboxed.sandbox import sandbox, workspace
 from rheostat.measurement.code.verdict import NOT_AVAILABLE, RUNGS
 
 PAIRS, STARTS = 3, 15

@@ -38,12 +38,12 @@ from rich.table import Table
 
 import rheostat as rh
 from rheostat.errors import Infeasible, RheostatError
-from rheostat.measurement.code.compare_output import Tolerance, differences
-from rheostat.measurement.code.manifest import write_manifest
-from rheostat.measurement.code.paired_times import FASTER, paired_times
-from rheostat.measurement.code.program import Program
-from rheostat.measurement.code.program_inputs import ProgramInput, ProgramInputs
-from rheostat.measurement.code.sandbox import sandbox, workspace
+from rheostat.measurement.code.costs.paired_times import FASTER, paired_times
+from rheostat.measurement.code.parsing.compare_output import Tolerance, differences
+from rheostat.measurement.code.programs.manifest import write_manifest
+from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.programs.program_inputs import ProgramInput, ProgramInputs
+from rheostat.measurement.code.sandboxed.sandbox import sandbox, workspace
 from rheostat.measurement.code.toolchain import CLANG, GCC, family_of
 from rheostat.measurement.code.workbench import Workbench
 from rheostat.tradeoff.variants.c_source import CSource

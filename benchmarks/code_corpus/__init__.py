@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
-from rheostat.measurement.code.program import Program, language_of
-from rheostat.measurement.code.program_inputs import InputRange, ProgramInputs
+from rheostat.measurement.code.programs.program import Program, language_of
+from rheostat.measurement.code.programs.program_inputs import InputRange, ProgramInputs
 
 HEAD = """#include <math.h>
 #include <stdio.h>

@@ -17,9 +17,9 @@ from typing import Any
 
 from rheostat.core.storage.files import read_toml
 from rheostat.errors import DataError
-from rheostat.measurement.code.compare_output import Tolerance
-from rheostat.measurement.code.manifest import load_pair
-from rheostat.measurement.code.program import Program
+from rheostat.measurement.code.parsing.compare_output import Tolerance
+from rheostat.measurement.code.programs.manifest import load_pair
+from rheostat.measurement.code.programs.program import Program
 
 RIGHT = "right"
 KINDS = (RIGHT, "honest mistake", "rare input", "evasion")

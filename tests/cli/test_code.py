@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rheostat.cli import run
-from rheostat.measurement.code.sandbox import Bubblewrap
+from rheostat.measurement.code.sandboxed.sandbox import Bubblewrap
 from rheostat.measurement.code.toolchain import absent
 
 LACKING = Bubblewrap().why() or absent("gcc")

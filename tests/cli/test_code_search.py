@@ -128,8 +128,8 @@ def test_what_a_compiler_shares_faster_than_a_rewriting_is_taken(
 
 
 def test_what_is_rewritten_and_built_otherwise_is_also_run_with_its_flags_alone(tmp_path) -> None:
-    from rheostat.measurement.code.program import Program
-    from rheostat.measurement.code.sandbox import sandbox
+    from rheostat.measurement.code.programs.program import Program
+    from rheostat.measurement.code.sandboxed.sandbox import sandbox
     from rheostat.questions.code.code_search import SearchSettings, search_code
     from rheostat.tradeoff.variants.variant import Variant, only
 
@@ -295,7 +295,7 @@ def test_the_ratio_is_the_time_of_the_reference_over_the_translations(
 ) -> None:
     pytest.importorskip("openai")
     from rheostat.measurement.code import rungs_measure
-    from rheostat.measurement.code.program import Program
+    from rheostat.measurement.code.programs.program import Program
 
     slow = RIGHT.replace("double s = 0;", "double s = 0; /* slow */")
     (tmp_path / "ref.c").write_text(slow)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from rheostat.measurement.code.capture import SandboxLimits, SandboxRun
-from rheostat.measurement.code.sandbox import Sandbox
+from rheostat.measurement.code.sandboxed.capture import SandboxLimits, SandboxRun
+from rheostat.measurement.code.sandboxed.sandbox import Sandbox
 
 SOURCES = ("a.c", "a.cc", "a.cu", "empty.c", "empty.cc", "empty.cu", "probe.c", "parent.c",
            "each_input.c", "another_library.c")  # fmt: skip

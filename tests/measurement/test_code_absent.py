@@ -8,9 +8,9 @@ import pytest
 
 from rheostat.measurement.code import toolchain
 from rheostat.measurement.code.ladder import verifier
-from rheostat.measurement.code.program import Program
-from rheostat.measurement.code.program_inputs import inputs_of
-from rheostat.measurement.code.sandbox import sandbox
+from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.programs.program_inputs import inputs_of
+from rheostat.measurement.code.sandboxed.sandbox import sandbox
 from rheostat.measurement.code.verdict import ACCEPTED, NOT_AVAILABLE, UNDECIDED
 
 NEED = {

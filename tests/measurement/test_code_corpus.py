@@ -11,7 +11,7 @@ import pytest
 from benchmarks.code_corpus import CorpusCase, corpus
 from rheostat.measurement.code import verifier
 from rheostat.measurement.code.case import RungOptions
-from rheostat.measurement.code.sandbox import Bubblewrap
+from rheostat.measurement.code.sandboxed.sandbox import Bubblewrap
 from rheostat.measurement.code.toolchain import absent, archer_absent, offload_absent
 from rheostat.measurement.code.verdict import RUNGS
 

@@ -6,19 +6,24 @@ import numpy as np
 import pytest
 
 from rheostat.errors import DataError
-from rheostat.measurement.code.compare_output import Tolerance, differences, output_lines, spread
-from rheostat.measurement.code.diagnostics import (
+from rheostat.measurement.code.costs.modelled_energy import EnergyModel
+from rheostat.measurement.code.costs.paired_times import FASTER, SLOWER, in_turns, paired_times
+from rheostat.measurement.code.costs.work_counts import WorkCounts
+from rheostat.measurement.code.ladder import LADDER
+from rheostat.measurement.code.parsing.compare_output import (
+    Tolerance,
+    differences,
+    output_lines,
+    spread,
+)
+from rheostat.measurement.code.parsing.diagnostics import (
     compiler_findings,
     oclgrind_findings,
     race_findings,
     sanitizer_findings,
 )
-from rheostat.measurement.code.ladder import LADDER
-from rheostat.measurement.code.modelled_energy import EnergyModel
-from rheostat.measurement.code.paired_times import FASTER, SLOWER, in_turns, paired_times
-from rheostat.measurement.code.program_inputs import InputRange, ProgramInputs, inputs_of
+from rheostat.measurement.code.programs.program_inputs import InputRange, ProgramInputs, inputs_of
 from rheostat.measurement.code.verdict import RUNGS
-from rheostat.measurement.code.work_counts import WorkCounts
 
 
 def test_equal_programs_are_seldom_called_faster_or_slower() -> None:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from rheostat.measurement.code.ladder import Verifier, verifier
-from rheostat.measurement.code.program import Program
-from rheostat.measurement.code.program_inputs import InputRange, ProgramInputs
+from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.programs.program_inputs import InputRange, ProgramInputs
 from rheostat.measurement.code.toolchain import absent
 
 pytestmark = pytest.mark.skipif(bool(absent("gcc")), reason=absent("gcc"))

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from rheostat.errors import RheostatError
-from rheostat.measurement.code import capture
-from rheostat.measurement.code.capture import SandboxLimits
-from rheostat.measurement.code.sandbox import (
+from rheostat.measurement.code.sandboxed import capture
+from rheostat.measurement.code.sandboxed.capture import SandboxLimits
+from rheostat.measurement.code.sandboxed.sandbox import (
     Apptainer,
     Bubblewrap,
     limited,
@@ -22,7 +22,7 @@ from rheostat.measurement.code.sandbox import (
     tasks_of,
     workspace,
 )
-from rheostat.measurement.code.system_calls import call_filter
+from rheostat.measurement.code.sandboxed.system_calls import call_filter
 from rheostat.measurement.code.workbench import BUILDING
 
 WHY = Bubblewrap().why()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rheostat.explanation.programs.code_report import sentence, verdict_report
-from rheostat.measurement.code.program import Program
+from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.rungs_races import UNKNOWN_DOACROSS, _may_be_right
 from rheostat.measurement.code.verdict import NOT_SHOWN, UNDECIDED, Evidence, Verdict
 

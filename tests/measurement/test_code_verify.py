@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from rheostat.measurement.code import Program, Verifier, verifier
-from rheostat.measurement.code.each_input import library
-from rheostat.measurement.code.peak_memory import PARENT
-from rheostat.measurement.code.program_inputs import inputs_of
+from rheostat.measurement.code.programs.program_inputs import inputs_of
 from rheostat.measurement.code.rungs_run import PROBE
 from rheostat.measurement.code.rungs_static import EMPTY
-from rheostat.measurement.code.sandbox import Bubblewrap
+from rheostat.measurement.code.sandboxed.each_input import library
+from rheostat.measurement.code.sandboxed.peak_memory import PARENT
+from rheostat.measurement.code.sandboxed.sandbox import Bubblewrap
 from rheostat.measurement.code.toolchain import (
     absent,
     archer_absent,
@@ -45,7 +45,7 @@ pytestmark = [
 
 
 def program(text: str) -> Program:
-    from rheostat.measurement.code.program import language_of
+    from rheostat.measurement.code.programs.program import language_of
 
     files = {"dot.c": text}
     return Program(files, language_of(files), inputs=inputs_of(text), name="dot")

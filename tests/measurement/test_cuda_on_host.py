@@ -6,10 +6,10 @@ import pytest
 
 from rheostat.measurement.code import Program, Verifier, verifier
 from rheostat.measurement.code.case import Case
-from rheostat.measurement.code.cuda_on_host import parser_absent, rewritten
-from rheostat.measurement.code.program_inputs import InputRange, ProgramInputs
-from rheostat.measurement.code.reached import unreached
-from rheostat.measurement.code.sandbox import Bubblewrap
+from rheostat.measurement.code.device_kernels.cuda_on_host import parser_absent, rewritten
+from rheostat.measurement.code.programs.program_inputs import InputRange, ProgramInputs
+from rheostat.measurement.code.reached.marked_runs import unreached
+from rheostat.measurement.code.sandboxed.sandbox import Bubblewrap
 from rheostat.measurement.code.toolchain import absent, symbolizer_absent
 from rheostat.tradeoff.variants.from_cuda import from_cuda
 

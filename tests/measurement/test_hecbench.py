@@ -8,10 +8,15 @@ import pytest
 
 from rheostat.cli import run
 from rheostat.errors import DataError
-from rheostat.measurement.code.hecbench import admit, hecbench_names, read_hecbench, with_arguments
-from rheostat.measurement.code.kernel_suite import suite_kernels
-from rheostat.measurement.code.manifest import read_manifest, write_manifest
-from rheostat.measurement.code.sandbox import Bubblewrap
+from rheostat.measurement.code.programs.hecbench import (
+    admit,
+    hecbench_names,
+    read_hecbench,
+    with_arguments,
+)
+from rheostat.measurement.code.programs.kernel_suite import suite_kernels
+from rheostat.measurement.code.programs.manifest import read_manifest, write_manifest
+from rheostat.measurement.code.sandboxed.sandbox import Bubblewrap
 from rheostat.measurement.code.toolchain import absent
 
 WHY = Bubblewrap().why() or absent("g++")

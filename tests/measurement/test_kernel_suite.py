@@ -10,8 +10,8 @@ from collections import Counter
 import pytest
 
 from rheostat.errors import DataError
-from rheostat.measurement.code.cuda_on_host import on_host, parser_absent
-from rheostat.measurement.code.kernel_suite import suite_kernels
+from rheostat.measurement.code.device_kernels.cuda_on_host import on_host, parser_absent
+from rheostat.measurement.code.programs.kernel_suite import suite_kernels
 from rheostat.measurement.code.toolchain import absent
 
 KERNELS = suite_kernels()

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from rheostat.measurement.code import verifier
-from rheostat.measurement.code.kernel_suite import suite_kernels
-from rheostat.measurement.code.program_inputs import InputRange, ProgramInputs
-from rheostat.measurement.code.sandbox import Bubblewrap
+from rheostat.measurement.code.programs.kernel_suite import suite_kernels
+from rheostat.measurement.code.programs.program_inputs import InputRange, ProgramInputs
+from rheostat.measurement.code.sandboxed.sandbox import Bubblewrap
 from rheostat.measurement.code.toolchain import absent
 
 LACKING = Bubblewrap().why() or absent("gcc", "oclgrind")

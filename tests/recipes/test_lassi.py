@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rheostat.measurement.code.program import Program
+from rheostat.measurement.code.programs.program import Program
 from rheostat.prediction.language_model.conversation import ChatCompletion, Sampling
 from rheostat.prediction.language_model.openai_model import OpenAIModel
 from rheostat.prediction.language_model.transcript import RecordedModel, Transcript

@@ -18,8 +18,8 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rheostat.measurement.code.program import Program, language_of
-from rheostat.measurement.code.similarity import line_similarity, token_similarity
+from rheostat.measurement.code.parsing.similarity import line_similarity, token_similarity
+from rheostat.measurement.code.programs.program import Program, language_of
 from rheostat.prediction.language_model import code_prompts
 from rheostat.prediction.language_model.answers import GOOD, TRUNCATED, CodeAnswer, code_in
 from rheostat.prediction.language_model.conversation import (

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from rheostat.measurement.code.program import Program
+from rheostat.measurement.code.programs.program import Program
 from rheostat.prediction.language_model import code_prompts
 from rheostat.prediction.language_model.answers import json_in
 from rheostat.prediction.language_model.conversation import Message, ModelError

@@ -6,7 +6,7 @@ import pytest
 
 from rheostat.measurement.code import rungs_measure, toolchain
 from rheostat.measurement.code.case import Case
-from rheostat.measurement.code.compare_output import Tolerance
+from rheostat.measurement.code.parsing.compare_output import Tolerance
 from rheostat.measurement.code.reference import Reference
 from rheostat.measurement.code.workbench import Workbench
 from tests.measurement.code.rung_cases import LARGE, MIDDLE, SMALL, SMALLER, program

@@ -9,8 +9,12 @@ from pathlib import Path
 import pytest
 
 from rheostat.measurement.code.case import Case, RungUnavailable
-from rheostat.measurement.code.program import Program
-from rheostat.measurement.code.program_inputs import InputRange, ProgramInput, ProgramInputs
+from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.programs.program_inputs import (
+    InputRange,
+    ProgramInput,
+    ProgramInputs,
+)
 from rheostat.measurement.code.reference import Expected, Reference
 from rheostat.measurement.code.verdict import FAILED, Evidence, Finding
 from rheostat.measurement.code.workbench import Workbench

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from rheostat.measurement.code.addresses import casts_of_pointers
 from rheostat.measurement.code.case import Case
-from rheostat.measurement.code.program import Program
+from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.reference import Reference
-from rheostat.measurement.code.sandbox import sandbox, workspace
+from rheostat.measurement.code.sandboxed.sandbox import sandbox, workspace
+from rheostat.measurement.code.surroundings.addresses import casts_of_pointers
 from rheostat.measurement.code.toolchain import absent
 from rheostat.measurement.code.workbench import Workbench
 

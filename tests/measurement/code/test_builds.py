@@ -7,17 +7,17 @@ from dataclasses import replace
 import pytest
 
 from rheostat.measurement.code import toolchain
-from rheostat.measurement.code.capture import SandboxLimits, SandboxRun
-from rheostat.measurement.code.cuda_on_host import (
+from rheostat.measurement.code.device_kernels.cuda_on_host import (
     HEADER,
     NVIDIA_HEADERS,
     on_host,
     parser_absent,
     rewritten,
 )
-from rheostat.measurement.code.kernel_suite import suite_kernels
-from rheostat.measurement.code.program import Program
-from rheostat.measurement.code.program_inputs import InputRange
+from rheostat.measurement.code.programs.kernel_suite import suite_kernels
+from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.programs.program_inputs import InputRange
+from rheostat.measurement.code.sandboxed.capture import SandboxLimits, SandboxRun
 from rheostat.measurement.code.toolchain import BuildKind, build_command, compile_flags
 from tests.measurement.exactly import written
 

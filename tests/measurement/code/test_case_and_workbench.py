@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from rheostat.measurement.code import rungs_measure, rungs_races, rungs_run, toolchain
-from rheostat.measurement.code.capture import SandboxLimits
 from rheostat.measurement.code.case import Case, RungOptions
-from rheostat.measurement.code.kernel_cache import KernelCache
-from rheostat.measurement.code.program import Program
-from rheostat.measurement.code.program_inputs import ProgramInput
-from rheostat.measurement.code.sandbox import Unsafe
+from rheostat.measurement.code.device_kernels.kernel_cache import KernelCache
+from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.programs.program_inputs import ProgramInput
+from rheostat.measurement.code.sandboxed.capture import SandboxLimits
+from rheostat.measurement.code.sandboxed.sandbox import Unsafe
 from rheostat.measurement.code.toolchain import CLANG, GCC
 from rheostat.measurement.code.verdict import SKIPPED, Evidence, Finding
 from rheostat.measurement.code.workbench import (
@@ -225,7 +225,7 @@ def test_what_no_library_leaves_is_not_kept(tmp_path, monkeypatch, hostile):
         elif hostile == "depth":
             place.joinpath(*["d"] * 13).mkdir(parents=True)
         else:
-            monkeypatch.setattr("rheostat.measurement.code.kernel_cache.MOST_B", 8)
+            monkeypatch.setattr("rheostat.measurement.code.device_kernels.kernel_cache.MOST_B", 8)
             (place / "kernel.so").write_text("x" * 9)
     assert not place.exists()
     with cache.of_run(told) as place:
@@ -236,7 +236,9 @@ def test_what_no_library_leaves_is_not_kept(tmp_path, monkeypatch, hostile):
 @pytest.mark.parametrize(("bound", "most"), [("MOST_FILES", 3), ("DEEPEST", 2), ("MOST_B", 4096)])
 def test_what_a_library_leaves_is_kept_up_to_a_bound(tmp_path, monkeypatch, bound, most):
     for less in (0, 1):
-        monkeypatch.setattr(f"rheostat.measurement.code.kernel_cache.{bound}", most - less)
+        monkeypatch.setattr(
+            f"rheostat.measurement.code.device_kernels.kernel_cache.{bound}", most - less
+        )
         with KernelCache(tmp_path).of_run(program("candidate", "opencl")) as place:
             (place / "deep").mkdir()
             (place / "deep" / "a").write_text("")

@@ -9,9 +9,9 @@ from importlib.resources import files
 import pytest
 
 from rheostat.measurement.code import verifier
-from rheostat.measurement.code.program import Program
-from rheostat.measurement.code.program_inputs import InputRange, ProgramInputs
-from rheostat.measurement.code.sandbox import Bubblewrap
+from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.programs.program_inputs import InputRange, ProgramInputs
+from rheostat.measurement.code.sandboxed.sandbox import Bubblewrap
 from rheostat.measurement.code.toolchain import absent, archer_absent
 
 LACKING = Bubblewrap().why() or absent("gcc") or archer_absent()
@@ -71,7 +71,7 @@ def test_of_equal_maxima_the_first_has_to_be_taken(data: dict[str, str]) -> None
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no compiler")
 def test_coarse_numbers_keep_three_bits_and_small_ones_all(tmp_path) -> None:
-    helpers = (files("rheostat.measurement.code") / "locks" / "coarse_data.c").read_text()
+    helpers = (files("rheostat.measurement.code") / "runtimes" / "coarse_data.c").read_text()
     main = """#include <stdio.h>
 int main(void) {
   for (int v = -20; v < 40; v += 3) printf("%g ", rheostat_sitofp_i32_double(v));

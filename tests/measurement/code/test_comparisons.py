@@ -8,14 +8,7 @@ import numpy as np
 import pytest
 
 from rheostat.errors import DataError
-from rheostat.measurement.code.compare_output import (
-    OutputDifference,
-    Tolerance,
-    differences,
-    output_lines,
-    spread,
-)
-from rheostat.measurement.code.paired_times import (
+from rheostat.measurement.code.costs.paired_times import (
     FASTER,
     SAME,
     SLOWER,
@@ -24,7 +17,14 @@ from rheostat.measurement.code.paired_times import (
     in_turns,
     paired_times,
 )
-from rheostat.measurement.code.work_counts import WorkCounts, counts_in
+from rheostat.measurement.code.costs.work_counts import WorkCounts, counts_in
+from rheostat.measurement.code.parsing.compare_output import (
+    OutputDifference,
+    Tolerance,
+    differences,
+    output_lines,
+    spread,
+)
 
 # --- outputs -----------------------------------------------------------------------------------
 

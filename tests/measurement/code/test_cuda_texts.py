@@ -6,9 +6,9 @@ import os
 
 import pytest
 
-from rheostat.measurement.code import linear_regex
-from rheostat.measurement.code.cuda_on_host import on_host, parser_absent, rewritten
-from rheostat.measurement.code.program import Program
+from rheostat.measurement.code.device_kernels.cuda_on_host import on_host, parser_absent, rewritten
+from rheostat.measurement.code.parsing import linear_regex
+from rheostat.measurement.code.programs.program import Program
 
 # --- patterns and CUDA -------------------------------------------------------------------------
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from rheostat.errors import DataError
-from rheostat.measurement.code import program as programs
-from rheostat.measurement.code.capture import SandboxRun
-from rheostat.measurement.code.hecbench import read_hecbench
-from rheostat.measurement.code.manifest import load_pair, read_manifest
-from rheostat.measurement.code.program import Program, read_program
+from rheostat.measurement.code.programs import program as programs
+from rheostat.measurement.code.programs.hecbench import read_hecbench
+from rheostat.measurement.code.programs.manifest import load_pair, read_manifest
+from rheostat.measurement.code.programs.program import Program, read_program
+from rheostat.measurement.code.sandboxed.capture import SandboxRun
 from rheostat.measurement.code.toolchain import SANITIZED
 from rheostat.measurement.code.workbench import Built, _holds
 from rheostat.prediction.language_model import code_prompts

@@ -6,8 +6,7 @@ import json
 import math
 from dataclasses import replace
 
-from rheostat.measurement.code.capture import SandboxRun
-from rheostat.measurement.code.diagnostics import (
+from rheostat.measurement.code.parsing.diagnostics import (
     MOST,
     compiler_findings,
     not_on_host,
@@ -15,6 +14,7 @@ from rheostat.measurement.code.diagnostics import (
     race_findings,
     sanitizer_findings,
 )
+from rheostat.measurement.code.sandboxed.capture import SandboxRun
 from rheostat.measurement.code.verdict import (
     ACCEPTED,
     FAILED,

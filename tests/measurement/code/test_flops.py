@@ -6,13 +6,13 @@ import shutil
 
 import pytest
 
-from rheostat.measurement.code.capture import SandboxLimits
-from rheostat.measurement.code.flops import flops_of
-from rheostat.measurement.code.program import Program
-from rheostat.measurement.code.program_inputs import ProgramInput
-from rheostat.measurement.code.sandbox import sandbox, workspace
+from rheostat.measurement.code.costs.flops import flops_of
+from rheostat.measurement.code.costs.work_counts import WorkCounts, count_flops
+from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.programs.program_inputs import ProgramInput
+from rheostat.measurement.code.sandboxed.capture import SandboxLimits
+from rheostat.measurement.code.sandboxed.sandbox import sandbox, workspace
 from rheostat.measurement.code.toolchain import GCC
-from rheostat.measurement.code.work_counts import WorkCounts, count_flops
 from rheostat.measurement.code.workbench import Workbench
 
 

@@ -6,10 +6,10 @@ import pytest
 
 from rheostat.measurement.code import verifier
 from rheostat.measurement.code.case import Case, RungOptions
-from rheostat.measurement.code.idle_kernels import IDLE, idle_kernels
-from rheostat.measurement.code.program import Program
-from rheostat.measurement.code.program_inputs import InputRange, ProgramInputs
-from rheostat.measurement.code.sandbox import Bubblewrap
+from rheostat.measurement.code.device_kernels.idle_kernels import IDLE, idle_kernels
+from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.programs.program_inputs import InputRange, ProgramInputs
+from rheostat.measurement.code.sandboxed.sandbox import Bubblewrap
 from rheostat.measurement.code.toolchain import absent
 
 LACKING = Bubblewrap().why() or absent("gcc", "clang")

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from rheostat.errors import DataError
-from rheostat.measurement.code import hecbench
 from rheostat.measurement.code.case import RungOptions
-from rheostat.measurement.code.compare_output import Tolerance
 from rheostat.measurement.code.ladder import NO_INPUT, Verifier, verifier, verify
-from rheostat.measurement.code.program_inputs import InputRange, ProgramInputs
+from rheostat.measurement.code.parsing.compare_output import Tolerance
+from rheostat.measurement.code.programs import hecbench
+from rheostat.measurement.code.programs.program_inputs import InputRange, ProgramInputs
 from rheostat.measurement.code.verdict import FAILED, NOT_AVAILABLE, PASSED, SKIPPED
 from tests.measurement.code.rung_cases import INPUTS, program, reference_of
 from tests.measurement.exactly import refused

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from rheostat.measurement.code import verifier
-from rheostat.measurement.code.last_first import last_first
-from rheostat.measurement.code.program import Program
-from rheostat.measurement.code.program_inputs import InputRange, ProgramInputs
-from rheostat.measurement.code.sandbox import Bubblewrap
+from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.programs.program_inputs import InputRange, ProgramInputs
+from rheostat.measurement.code.races.last_first import last_first
+from rheostat.measurement.code.sandboxed.sandbox import Bubblewrap
 from rheostat.measurement.code.toolchain import absent, archer_absent
 from tests.measurement.code.rung_cases import given, of
 from tests.measurement.scripted import done

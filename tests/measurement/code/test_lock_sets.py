@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from rheostat.measurement.code import verifier
-from rheostat.measurement.code.program import Program
-from rheostat.measurement.code.program_inputs import InputRange, ProgramInputs
-from rheostat.measurement.code.sandbox import Bubblewrap
+from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.programs.program_inputs import InputRange, ProgramInputs
+from rheostat.measurement.code.sandboxed.sandbox import Bubblewrap
 from rheostat.measurement.code.toolchain import absent, archer_absent
 from rheostat.measurement.code.verdict import NOT_SHOWN, UNDECIDED
 

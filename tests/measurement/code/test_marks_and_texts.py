@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from rheostat.measurement.code import reached
-from rheostat.measurement.code.program import Program
-from rheostat.measurement.code.reached import (
+from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.reached import marked_runs as reached
+from rheostat.measurement.code.reached.marked_runs import (
     FEW,
     SOME,
     SOME_THREADS,
@@ -21,8 +21,8 @@ from rheostat.measurement.code.reached import (
     _runs,
     unreached,
 )
-from rheostat.measurement.code.reached_left import Left, left_of
-from rheostat.measurement.code.reached_text import Block, Comparison, Marked, marked
+from rheostat.measurement.code.reached.marked_text import Block, Comparison, Marked, marked
+from rheostat.measurement.code.reached.open_marks import Left, left_of
 from rheostat.measurement.code.verdict import Finding
 from tests.measurement.code.rung_cases import given, of
 

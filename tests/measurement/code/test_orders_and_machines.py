@@ -6,15 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from rheostat.measurement.code import lock_sets, rungs_races, toolchain
-from rheostat.measurement.code.another_library import OTHERWISE, _resorted, elsewhere
-from rheostat.measurement.code.capture import SandboxLimits
+from rheostat.measurement.code import rungs_races, toolchain
+from rheostat.measurement.code.altered.coarse_data import among_equals, coarse, picks
 from rheostat.measurement.code.case import numbers_in
-from rheostat.measurement.code.coarse_data import among_equals, coarse, picks
-from rheostat.measurement.code.lock_sets import in_another_order, without_common_lock
-from rheostat.measurement.code.program import Program
-from rheostat.measurement.code.program_inputs import InputRange, ProgramInputs
-from rheostat.measurement.code.simd_updates import lanes_update
+from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.programs.program_inputs import InputRange, ProgramInputs
+from rheostat.measurement.code.races import lock_sets
+from rheostat.measurement.code.races.lock_sets import in_another_order, without_common_lock
+from rheostat.measurement.code.races.simd_updates import lanes_update
+from rheostat.measurement.code.sandboxed.capture import SandboxLimits
+from rheostat.measurement.code.surroundings.another_library import OTHERWISE, _resorted, elsewhere
 from rheostat.measurement.code.verdict import Finding
 from rheostat.measurement.code.workbench import Workbench, roomy
 from tests.measurement.code.rung_cases import (

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from rheostat.measurement.code import other_data as judged
 from rheostat.measurement.code import verifier
+from rheostat.measurement.code.altered import other_data as judged
+from rheostat.measurement.code.altered.other_data import other_data
 from rheostat.measurement.code.case import Case, RungOptions
-from rheostat.measurement.code.other_data import other_data
-from rheostat.measurement.code.program import Program
-from rheostat.measurement.code.program_inputs import InputRange, ProgramInputs
+from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.programs.program_inputs import InputRange, ProgramInputs
 from rheostat.measurement.code.reference import Reference
-from rheostat.measurement.code.sandbox import Bubblewrap
+from rheostat.measurement.code.sandboxed.sandbox import Bubblewrap
 from rheostat.measurement.code.toolchain import absent
 from rheostat.measurement.code.workbench import Workbench
 

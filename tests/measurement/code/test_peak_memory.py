@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from rheostat.measurement.code.capture import SandboxLimits
-from rheostat.measurement.code.peak_memory import FILE, PARENT, peak_memory_b
+from rheostat.measurement.code.sandboxed.capture import SandboxLimits
+from rheostat.measurement.code.sandboxed.peak_memory import FILE, PARENT, peak_memory_b
 from rheostat.measurement.code.toolchain import BINARY, GCC
 from tests.measurement.code.rung_cases import SMALL
 from tests.measurement.scripted import done

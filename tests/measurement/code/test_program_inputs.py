@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rheostat.measurement.code.program_inputs import (
+from rheostat.measurement.code.programs.program_inputs import (
     InputRange,
     ProgramInput,
     ProgramInputs,

@@ -7,16 +7,16 @@ from dataclasses import replace
 import pytest
 
 from rheostat.errors import DataError, FileKindError
-from rheostat.measurement.code.compare_output import Tolerance
-from rheostat.measurement.code.manifest import load_pair, read_manifest
-from rheostat.measurement.code.program import (
+from rheostat.measurement.code.parsing.compare_output import Tolerance
+from rheostat.measurement.code.programs.manifest import load_pair, read_manifest
+from rheostat.measurement.code.programs.program import (
     Program,
     flags_of,
     language_of,
     read_program,
     source_text,
 )
-from rheostat.measurement.code.program_inputs import InputRange, ProgramInputs
+from rheostat.measurement.code.programs.program_inputs import InputRange, ProgramInputs
 from tests.measurement.exactly import refused, written
 
 # --- programs ----------------------------------------------------------------------------------

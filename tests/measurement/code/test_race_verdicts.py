@@ -8,22 +8,22 @@ import pytest
 
 from rheostat.errors import DataError
 from rheostat.measurement.code import rungs_measure, rungs_races, rungs_run, toolchain
-from rheostat.measurement.code.capture import SandboxLimits
 from rheostat.measurement.code.case import RungOptions
-from rheostat.measurement.code.hecbench import (
+from rheostat.measurement.code.device_kernels.kernel_work import kernel_work
+from rheostat.measurement.code.parsing.similarity import c_tokens, line_similarity, token_similarity
+from rheostat.measurement.code.parsing.syntax_tree import DEEPEST, nesting, syntax_tree
+from rheostat.measurement.code.programs.hecbench import (
     HEADERS,
     hecbench_names,
     read_hecbench,
     with_arguments,
 )
-from rheostat.measurement.code.kernel_work import kernel_work
-from rheostat.measurement.code.lock_sets import WAITING
-from rheostat.measurement.code.manifest import write_manifest
-from rheostat.measurement.code.program import Program
-from rheostat.measurement.code.program_inputs import InputRange, ProgramInputs, inputs_of
+from rheostat.measurement.code.programs.manifest import write_manifest
+from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.programs.program_inputs import InputRange, ProgramInputs, inputs_of
+from rheostat.measurement.code.races.lock_sets import WAITING
 from rheostat.measurement.code.rungs_run import MORE_THREADS
-from rheostat.measurement.code.similarity import c_tokens, line_similarity, token_similarity
-from rheostat.measurement.code.syntax_tree import DEEPEST, nesting, syntax_tree
+from rheostat.measurement.code.sandboxed.capture import SandboxLimits
 from rheostat.measurement.code.verdict import FAILED, NOT_SHOWN, PASSED, Finding
 from rheostat.measurement.code.workbench import Built, _command
 from tests.measurement.code.rung_cases import LARGE, SMALL, SMALLER, given, lacks, of, program

@@ -8,17 +8,17 @@ from dataclasses import replace
 import pytest
 
 from rheostat.measurement.code import verifier
-from rheostat.measurement.code.another_library import elsewhere
+from rheostat.measurement.code.altered.weak_hashes import weak_hashes
 from rheostat.measurement.code.case import Case, RungOptions
-from rheostat.measurement.code.header_macros import header_macros
 from rheostat.measurement.code.ladder import Verifier
-from rheostat.measurement.code.program import Program
-from rheostat.measurement.code.program_inputs import InputRange, ProgramInputs
-from rheostat.measurement.code.reached import LEFT_OUT, unreached
-from rheostat.measurement.code.reached_text import marked
-from rheostat.measurement.code.sandbox import Bubblewrap
+from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.programs.program_inputs import InputRange, ProgramInputs
+from rheostat.measurement.code.reached.marked_runs import LEFT_OUT, unreached
+from rheostat.measurement.code.reached.marked_text import marked
+from rheostat.measurement.code.sandboxed.sandbox import Bubblewrap
+from rheostat.measurement.code.surroundings.another_library import elsewhere
+from rheostat.measurement.code.surroundings.header_macros import header_macros
 from rheostat.measurement.code.toolchain import absent
-from rheostat.measurement.code.weak_hashes import weak_hashes
 
 LACKING = Bubblewrap().why() or absent("gcc", "clang")
 TEXT = """#include <math.h>

@@ -8,11 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rheostat.measurement.code import group_memory, rungs_run, toolchain
-from rheostat.measurement.code.capture import SandboxLimits
-from rheostat.measurement.code.compare_output import Tolerance
-from rheostat.measurement.code.program import Program
-from rheostat.measurement.code.program_inputs import InputRange, ProgramInput, ProgramInputs
+from rheostat.measurement.code import rungs_run, toolchain
+from rheostat.measurement.code.parsing.compare_output import Tolerance
+from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.programs.program_inputs import (
+    InputRange,
+    ProgramInput,
+    ProgramInputs,
+)
 from rheostat.measurement.code.reference import (
     MANY,
     MANY_S,
@@ -21,7 +24,9 @@ from rheostat.measurement.code.reference import (
     Expected,
 )
 from rheostat.measurement.code.rungs_run import ELSEWHERE, NONE_ENDED
-from rheostat.measurement.code.sandbox import (
+from rheostat.measurement.code.sandboxed import group_memory
+from rheostat.measurement.code.sandboxed.capture import SandboxLimits
+from rheostat.measurement.code.sandboxed.sandbox import (
     NOBODY,
     Apptainer,
     Bubblewrap,
@@ -30,7 +35,7 @@ from rheostat.measurement.code.sandbox import (
     limited,
     sandbox,
 )
-from rheostat.measurement.code.system_calls import (
+from rheostat.measurement.code.sandboxed.system_calls import (
     ANYWHERE,
     ENOSYS,
     EPERM,

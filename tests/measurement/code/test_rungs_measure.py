@@ -10,9 +10,9 @@ import pytest
 
 from rheostat.measurement.code import rungs_measure, toolchain
 from rheostat.measurement.code.case import RungOptions
-from rheostat.measurement.code.modelled_energy import EnergyModel
+from rheostat.measurement.code.costs.modelled_energy import EnergyModel
+from rheostat.measurement.code.costs.work_counts import WorkCounts, count_flops, count_work
 from rheostat.measurement.code.verdict import FAILED, NOT_SHOWN, PASSED, Evidence, Finding
-from rheostat.measurement.code.work_counts import WorkCounts, count_flops, count_work
 from rheostat.measurement.code.workbench import roomy
 from tests.measurement.code.rung_cases import (
     LARGE,

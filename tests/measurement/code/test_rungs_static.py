@@ -6,7 +6,7 @@ import shutil
 from dataclasses import replace
 
 from rheostat.measurement.code import rungs_static, toolchain
-from rheostat.measurement.code.program import Program
+from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.verdict import FAILED, PASSED, SKIPPED, Evidence, Finding
 from tests.measurement.code.rung_cases import failed, lacks, of, program, wrong
 from tests.measurement.scripted import done

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from rheostat.measurement.code import verifier
-from rheostat.measurement.code.program import Program
-from rheostat.measurement.code.program_inputs import InputRange, ProgramInputs
-from rheostat.measurement.code.sandbox import Bubblewrap
+from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.programs.program_inputs import InputRange, ProgramInputs
+from rheostat.measurement.code.sandboxed.sandbox import Bubblewrap
 from rheostat.measurement.code.toolchain import absent, archer_absent
 
 LACKING = Bubblewrap().why() or absent("gcc") or archer_absent()

@@ -6,15 +6,19 @@ from dataclasses import replace
 
 import pytest
 
-from rheostat.measurement.code.addresses import _casts
-from rheostat.measurement.code.bounded_exponents import unbounded_exponents
-from rheostat.measurement.code.kernel_choices import kernel_choices
-from rheostat.measurement.code.narrow_kernels import narrow_counters
-from rheostat.measurement.code.program import Program
-from rheostat.measurement.code.raced_text import dealt_unlike, seen_atomics, spread_over_threads
-from rheostat.measurement.code.reached_guards import guards_rounding
-from rheostat.measurement.code.same_text import _apart, _own, _reached
-from rheostat.measurement.code.unseen import unseen
+from rheostat.measurement.code.device_kernels.kernel_choices import kernel_choices
+from rheostat.measurement.code.device_kernels.narrow_kernels import narrow_counters
+from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.races.raced_text import (
+    dealt_unlike,
+    seen_atomics,
+    spread_over_threads,
+)
+from rheostat.measurement.code.reached.bounded_exponents import unbounded_exponents
+from rheostat.measurement.code.reached.guards import guards_rounding
+from rheostat.measurement.code.surroundings.addresses import _casts
+from rheostat.measurement.code.surroundings.same_text import _apart, _own, _reached
+from rheostat.measurement.code.surroundings.unseen import unseen
 from tests.measurement.code.rung_cases import program
 
 PLACES = """!5 = !DILocation(line: 3, column: 2, scope: !6)

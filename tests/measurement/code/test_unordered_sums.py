@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rheostat.measurement.code import rungs_races
-from rheostat.measurement.code.program import Program
-from rheostat.measurement.code.unordered_sums import unordered_sums
+from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.races.unordered_sums import unordered_sums
 from rheostat.measurement.code.verdict import NOT_SHOWN, PASSED
 from tests.measurement.code.rung_cases import of
 

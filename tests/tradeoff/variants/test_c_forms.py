@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("tree_sitter_c")
 
 from rheostat.errors import DataError
-from rheostat.measurement.code.syntax_tree import walk
+from rheostat.measurement.code.parsing.syntax_tree import walk
 from rheostat.tradeoff.variants.accesses import READ, UPDATE, WRITE, Body, declared_name
 from rheostat.tradeoff.variants.c_source import CSource, identifiers
 from rheostat.tradeoff.variants.polynomial import added, names_in, polynomial, split

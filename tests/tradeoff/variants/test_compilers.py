@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from rheostat.measurement.code import toolchain
-from rheostat.measurement.code.program import Program
+from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.toolchain import COUNTED, GCC, RACES, compile_flags
 from rheostat.tradeoff.variants import compilers
 from rheostat.tradeoff.variants.compilers import shared_by_compilers

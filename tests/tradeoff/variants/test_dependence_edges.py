@@ -11,7 +11,7 @@ pytest.importorskip("tree_sitter_c")
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rheostat.measurement.code.program import Program
+from rheostat.measurement.code.programs.program import Program
 from rheostat.questions.code.code_search import searched_chains
 from rheostat.tradeoff.variants.c_source import CSource
 from rheostat.tradeoff.variants.dependence import CONFLICT, SAFE, UNKNOWN, dependence

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from rheostat.errors import DataError
-from rheostat.measurement.code.kernel_suite import suite_kernels
+from rheostat.measurement.code.programs.kernel_suite import suite_kernels
 from rheostat.tradeoff.variants.from_cuda import from_cuda
 
 pytest.importorskip("tree_sitter_cuda", reason="pip install 'rheostat[code]'")

@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("tree_sitter_c")
 
-from rheostat.measurement.code.program import Program
+from rheostat.measurement.code.programs.program import Program
 from rheostat.questions.code.code_search import searched_chains
 from rheostat.questions.code.variant_store import VariantStore
 from rheostat.tradeoff.variants.c_source import CSource

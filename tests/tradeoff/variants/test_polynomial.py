@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("tree_sitter_c")
 
-from rheostat.measurement.code.syntax_tree import walk
+from rheostat.measurement.code.parsing.syntax_tree import walk
 from rheostat.tradeoff.variants.c_source import CSource
 from rheostat.tradeoff.variants.polynomial import added, names_in, polynomial, split
 

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("tree_sitter_c")
 
-from rheostat.measurement.code.kernel_suite import suite_kernels
+from rheostat.measurement.code.programs.kernel_suite import suite_kernels
 from rheostat.tradeoff.variants.refactorings import (
     MOST_HOISTS,
     REFACTORINGS,

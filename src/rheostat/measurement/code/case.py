@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from rheostat.measurement.code.capture import SandboxLimits, SandboxRun
-from rheostat.measurement.code.compare_output import differences
-from rheostat.measurement.code.cuda_on_host import parser_absent
-from rheostat.measurement.code.diagnostics import not_on_host
-from rheostat.measurement.code.program import GAP, PRAGMA, Program
-from rheostat.measurement.code.program_inputs import ProgramInput
+from rheostat.measurement.code.device_kernels.cuda_on_host import parser_absent
+from rheostat.measurement.code.parsing.compare_output import differences
+from rheostat.measurement.code.parsing.diagnostics import not_on_host
+from rheostat.measurement.code.programs.program import GAP, PRAGMA, Program
+from rheostat.measurement.code.programs.program_inputs import ProgramInput
 from rheostat.measurement.code.reference import Expected, Reference
+from rheostat.measurement.code.sandboxed.capture import SandboxLimits, SandboxRun
 from rheostat.measurement.code.toolchain import (
     CLANG,
     GCC,

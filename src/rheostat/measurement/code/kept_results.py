@@ -23,9 +23,9 @@ from pathlib import Path
 from platformdirs import user_cache_path
 
 from rheostat.core.storage.private_folder import private_folder
-from rheostat.measurement.code.capture import SandboxRun
-from rheostat.measurement.code.program import Program
-from rheostat.measurement.code.sandbox import give_away
+from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.sandboxed.capture import SandboxRun
+from rheostat.measurement.code.sandboxed.sandbox import give_away
 from rheostat.measurement.code.toolchain import PACKAGES, tool
 
 MOST_ORIGINALS = 32

@@ -9,22 +9,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from rheostat.errors import DataError
-from rheostat.measurement.code import (
-    each_input,
-    rungs_measure,
-    rungs_races,
-    rungs_run,
-    rungs_static,
-)
-from rheostat.measurement.code.another_library import LIBRARY
+from rheostat.measurement.code import rungs_measure, rungs_races, rungs_run, rungs_static
 from rheostat.measurement.code.case import Case, RungOptions, RungUnavailable
-from rheostat.measurement.code.compare_output import Tolerance
 from rheostat.measurement.code.kept_results import KeptResults
-from rheostat.measurement.code.peak_memory import PARENT
-from rheostat.measurement.code.program import Program
-from rheostat.measurement.code.program_inputs import ProgramInputs
+from rheostat.measurement.code.parsing.compare_output import Tolerance
+from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.programs.program_inputs import ProgramInputs
 from rheostat.measurement.code.reference import INPUTS, Reference
-from rheostat.measurement.code.sandbox import Sandbox, sandbox, workspace
+from rheostat.measurement.code.sandboxed import each_input
+from rheostat.measurement.code.sandboxed.peak_memory import PARENT
+from rheostat.measurement.code.sandboxed.sandbox import Sandbox, sandbox, workspace
+from rheostat.measurement.code.surroundings.another_library import LIBRARY
 from rheostat.measurement.code.verdict import (
     FAILED,
     NOT_AVAILABLE,

@@ -18,8 +18,8 @@ import numpy as np
 
 from rheostat.errors import DataError
 from rheostat.measurement.code import toolchain
-from rheostat.measurement.code.capture import SandboxLimits, SandboxRun
-from rheostat.measurement.code.compare_output import (
+from rheostat.measurement.code.costs.work_counts import WorkCounts, count_flops, count_work
+from rheostat.measurement.code.parsing.compare_output import (
     DOUBLE,
     SINGLE,
     Tolerance,
@@ -28,11 +28,11 @@ from rheostat.measurement.code.compare_output import (
     repeated_times,
     spread,
 )
-from rheostat.measurement.code.diagnostics import compiler_findings, not_on_host
-from rheostat.measurement.code.program import Program
-from rheostat.measurement.code.program_inputs import ProgramInput, powers_of_two
+from rheostat.measurement.code.parsing.diagnostics import compiler_findings, not_on_host
+from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.programs.program_inputs import ProgramInput, powers_of_two
+from rheostat.measurement.code.sandboxed.capture import SandboxLimits, SandboxRun
 from rheostat.measurement.code.toolchain import compiler_absent, family_of
-from rheostat.measurement.code.work_counts import WorkCounts, count_flops, count_work
 from rheostat.measurement.code.workbench import Built, Workbench, roomy
 
 INPUTS = 4

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rheostat.measurement.code.case import Case
-from rheostat.measurement.code.kernel_work import kernel_work
-from rheostat.measurement.code.modelled_energy import EnergyModel
-from rheostat.measurement.code.paired_times import (
+from rheostat.measurement.code.costs.modelled_energy import EnergyModel
+from rheostat.measurement.code.costs.paired_times import (
     FASTER,
     LEAST_PAIRS,
     SAME,
@@ -23,14 +22,15 @@ from rheostat.measurement.code.paired_times import (
     paired_times,
     without_start,
 )
-from rheostat.measurement.code.peak_memory import peak_memory_b
-from rheostat.measurement.code.program import Program
-from rheostat.measurement.code.program_inputs import ProgramInput
+from rheostat.measurement.code.costs.work_counts import WorkCounts
+from rheostat.measurement.code.device_kernels.kernel_work import kernel_work
+from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.programs.program_inputs import ProgramInput
 from rheostat.measurement.code.reference import Expected
 from rheostat.measurement.code.rungs_static import EMPTY
+from rheostat.measurement.code.sandboxed.peak_memory import peak_memory_b
 from rheostat.measurement.code.toolchain import COUNTED, absent
 from rheostat.measurement.code.verdict import Evidence, Finding
-from rheostat.measurement.code.work_counts import WorkCounts
 from rheostat.measurement.code.workbench import Built
 from rheostat.measurement.meters import Session, meters
 

@@ -8,20 +8,28 @@ from dataclasses import replace
 from itertools import cycle, islice
 
 from rheostat.measurement.code import toolchain
-from rheostat.measurement.code.capture import SandboxRun
+from rheostat.measurement.code.altered.coarse_data import among_equals, picks
 from rheostat.measurement.code.case import Case
-from rheostat.measurement.code.coarse_data import among_equals, picks
-from rheostat.measurement.code.diagnostics import oclgrind_findings, race_findings, without_lines
-from rheostat.measurement.code.last_first import last_first
-from rheostat.measurement.code.league_writes import league_writes
-from rheostat.measurement.code.lock_sets import excludes, in_another_order, without_common_lock
-from rheostat.measurement.code.program import PRAGMA, Program
-from rheostat.measurement.code.raced_text import SCHEDULES, dealt_unlike, spread_over_threads
+from rheostat.measurement.code.parsing.diagnostics import (
+    oclgrind_findings,
+    race_findings,
+    without_lines,
+)
+from rheostat.measurement.code.programs.program import PRAGMA, Program
+from rheostat.measurement.code.races.last_first import last_first
+from rheostat.measurement.code.races.league_writes import league_writes
+from rheostat.measurement.code.races.lock_sets import (
+    excludes,
+    in_another_order,
+    without_common_lock,
+)
+from rheostat.measurement.code.races.raced_text import SCHEDULES, dealt_unlike, spread_over_threads
+from rheostat.measurement.code.races.simd_updates import lanes_update
+from rheostat.measurement.code.races.task_memory import TASKS, UNKNOWN, with_task_memory
+from rheostat.measurement.code.races.unordered_sums import unordered_sums
 from rheostat.measurement.code.reference import MEMORY_MB, Expected
-from rheostat.measurement.code.simd_updates import lanes_update
-from rheostat.measurement.code.task_memory import TASKS, UNKNOWN, with_task_memory
+from rheostat.measurement.code.sandboxed.capture import SandboxRun
 from rheostat.measurement.code.toolchain import LANES, RACES
-from rheostat.measurement.code.unordered_sums import unordered_sums
 from rheostat.measurement.code.verdict import Evidence, Finding
 from rheostat.measurement.code.workbench import Built, roomy
 

@@ -7,24 +7,24 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from rheostat.measurement.code import toolchain
-from rheostat.measurement.code.another_library import elsewhere
-from rheostat.measurement.code.capture import SandboxRun
+from rheostat.measurement.code.altered.other_data import WHY as DATA
+from rheostat.measurement.code.altered.other_data import other_data
+from rheostat.measurement.code.altered.weak_hashes import WHY as ALIKE
+from rheostat.measurement.code.altered.weak_hashes import weak_hashes
 from rheostat.measurement.code.case import Case
-from rheostat.measurement.code.compare_output import differences
-from rheostat.measurement.code.cuda_on_host import ORDERS
-from rheostat.measurement.code.diagnostics import sanitizer_findings, without_lines
-from rheostat.measurement.code.idle_kernels import WHY as IDLE
-from rheostat.measurement.code.idle_kernels import idle_kernels
-from rheostat.measurement.code.other_data import WHY as DATA
-from rheostat.measurement.code.other_data import other_data
-from rheostat.measurement.code.program import Program
-from rheostat.measurement.code.program_inputs import ProgramInput
-from rheostat.measurement.code.reached import WHY, unreached
+from rheostat.measurement.code.device_kernels.cuda_on_host import ORDERS
+from rheostat.measurement.code.device_kernels.idle_kernels import WHY as IDLE
+from rheostat.measurement.code.device_kernels.idle_kernels import idle_kernels
+from rheostat.measurement.code.parsing.compare_output import differences
+from rheostat.measurement.code.parsing.diagnostics import sanitizer_findings, without_lines
+from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.programs.program_inputs import ProgramInput
+from rheostat.measurement.code.reached.marked_runs import WHY, unreached
 from rheostat.measurement.code.reference import SANITIZER_OPTIONS, Expected
+from rheostat.measurement.code.sandboxed.capture import SandboxRun
+from rheostat.measurement.code.surroundings.another_library import elsewhere
 from rheostat.measurement.code.toolchain import CLANG, DEVICE, SANITIZED, compiler_absent
 from rheostat.measurement.code.verdict import Evidence, Finding
-from rheostat.measurement.code.weak_hashes import WHY as ALIKE
-from rheostat.measurement.code.weak_hashes import weak_hashes
 from rheostat.measurement.code.workbench import OWN_SHADOW_B, Built, roomy
 
 ON_DEVICE = {"OMP_TARGET_OFFLOAD": "MANDATORY", "MALLOC_PERTURB_": "128"}

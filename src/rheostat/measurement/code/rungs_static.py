@@ -6,11 +6,11 @@ import re
 
 from rheostat.measurement.code import toolchain
 from rheostat.measurement.code.case import Case
-from rheostat.measurement.code.diagnostics import compiler_findings
-from rheostat.measurement.code.program import Program
-from rheostat.measurement.code.same_text import compiled_differently
+from rheostat.measurement.code.parsing.diagnostics import compiler_findings
+from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.surroundings.same_text import compiled_differently
+from rheostat.measurement.code.surroundings.unseen import WHY, unseen
 from rheostat.measurement.code.toolchain import CLANG, GCC, NVCC, SANITIZED, BuildKind, absent
-from rheostat.measurement.code.unseen import WHY, unseen
 from rheostat.measurement.code.verdict import Evidence, Finding
 from rheostat.measurement.code.workbench import SYSTEM_CALL, WITHOUT_FLAGS, Built
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from rheostat.measurement.code.program import Program
+from rheostat.measurement.code.programs.program import Program
 
 LLVM_VERSIONS = range(22, 13, -1)
 BINARY = "program"

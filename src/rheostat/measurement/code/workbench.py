@@ -11,14 +11,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from rheostat.measurement.code import each_input
-from rheostat.measurement.code.capture import SandboxLimits, SandboxRun
-from rheostat.measurement.code.cuda_on_host import on_host
+from rheostat.measurement.code.device_kernels.cuda_on_host import on_host
+from rheostat.measurement.code.device_kernels.kernel_cache import KernelCache
 from rheostat.measurement.code.kept_results import KeptResults
-from rheostat.measurement.code.kernel_cache import KernelCache
-from rheostat.measurement.code.program import Program
-from rheostat.measurement.code.program_inputs import ProgramInput
-from rheostat.measurement.code.sandbox import Sandbox, give_away
+from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.programs.program_inputs import ProgramInput
+from rheostat.measurement.code.sandboxed import each_input
+from rheostat.measurement.code.sandboxed.capture import SandboxLimits, SandboxRun
+from rheostat.measurement.code.sandboxed.sandbox import Sandbox, give_away
 from rheostat.measurement.code.toolchain import (
     BINARY,
     BuildKind,

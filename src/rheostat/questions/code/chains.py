@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from rheostat.measurement.code.case import RungOptions
-from rheostat.measurement.code.compare_output import Tolerance
-from rheostat.measurement.code.sandbox import sandbox
+from rheostat.measurement.code.parsing.compare_output import Tolerance
+from rheostat.measurement.code.sandboxed.sandbox import sandbox
 from rheostat.measurement.code.verdict import RUNGS
 from rheostat.prediction.language_model.conversation import Sampling
 from rheostat.questions.code.code_search import SearchSettings

@@ -25,10 +25,10 @@ from rheostat.errors import DataError
 from rheostat.explanation.programs.flags_apart import BOTH, FLAGS, TEXT, flags_only
 from rheostat.explanation.programs.source_diff import unified_diff
 from rheostat.measurement.code.case import RungOptions
-from rheostat.measurement.code.compare_output import Tolerance
 from rheostat.measurement.code.ladder import Verifier, verifier
-from rheostat.measurement.code.program import Program, language_of
-from rheostat.measurement.code.sandbox import Sandbox
+from rheostat.measurement.code.parsing.compare_output import Tolerance
+from rheostat.measurement.code.programs.program import Program, language_of
+from rheostat.measurement.code.sandboxed.sandbox import Sandbox
 from rheostat.measurement.code.verdict import RUNGS, Verdict
 from rheostat.questions.code.search_cost import SearchCost
 from rheostat.questions.code.variant_store import VariantStore, figures_of, gains, relative

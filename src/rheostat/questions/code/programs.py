@@ -9,10 +9,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from rheostat.errors import QuestionError
-from rheostat.measurement.code.compare_output import Tolerance
-from rheostat.measurement.code.manifest import MANIFESTS, read_manifest
-from rheostat.measurement.code.program import Program, read_program
-from rheostat.measurement.code.program_inputs import SEED_NAME, InputRange, ProgramInputs
+from rheostat.measurement.code.parsing.compare_output import Tolerance
+from rheostat.measurement.code.programs.manifest import MANIFESTS, read_manifest
+from rheostat.measurement.code.programs.program import Program, read_program
+from rheostat.measurement.code.programs.program_inputs import SEED_NAME, InputRange, ProgramInputs
 from rheostat.measurement.code.verdict import RUNGS
 from rheostat.questions import listener
 from rheostat.questions.parse import Names, parse_names

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from rheostat.measurement.code.program import Program
+from rheostat.measurement.code.programs.program import Program
 from rheostat.prediction.language_model.conversation import Sampling
 from rheostat.questions import listener
 from rheostat.questions.code.chains import settings_of, transcript_in

@@ -6,8 +6,8 @@ import math
 from pathlib import Path
 
 from rheostat.measurement.code.case import RungOptions
-from rheostat.measurement.code.program import Program
-from rheostat.measurement.code.sandbox import sandbox
+from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.sandboxed.sandbox import sandbox
 from rheostat.measurement.code.verdict import RUNGS
 from rheostat.prediction.language_model.conversation import Sampling
 from rheostat.questions import listener

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rheostat.core.storage.files import read_json, replace_file
-from rheostat.measurement.code.modelled_energy import EnergyModel
+from rheostat.measurement.code.costs.modelled_energy import EnergyModel
 
 
 def _cpu_s() -> float:

@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 from rheostat.core.report import Grid, Report, Section
 from rheostat.core.storage.file_kinds import describe_file
 from rheostat.errors import DataError, Infeasible, QuestionError
-from rheostat.measurement.code.hecbench import admit as run_twice
-from rheostat.measurement.code.hecbench import hecbench_names, read_hecbench
-from rheostat.measurement.code.kernel_suite import suite_kernels
-from rheostat.measurement.code.manifest import write_manifest
-from rheostat.measurement.code.program import Program
-from rheostat.measurement.code.sandbox import Sandbox, sandbox
+from rheostat.measurement.code.programs.hecbench import admit as run_twice
+from rheostat.measurement.code.programs.hecbench import hecbench_names, read_hecbench
+from rheostat.measurement.code.programs.kernel_suite import suite_kernels
+from rheostat.measurement.code.programs.manifest import write_manifest
+from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.sandboxed.sandbox import Sandbox, sandbox
 from rheostat.questions import listener
 from rheostat.questions.answer import Answer
 from rheostat.questions.listener import question

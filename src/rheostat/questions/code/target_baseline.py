@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from rheostat.errors import DataError
 from rheostat.measurement.code.ladder import Verifier, verifier
-from rheostat.measurement.code.program import Program
+from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.verdict import ACCEPTED, REJECTED, Verdict
 from rheostat.questions.code.code_search import SearchSettings
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from rheostat.errors import DataError, QuestionError
-from rheostat.measurement.code.program import Program, read_program
+from rheostat.measurement.code.programs.program import Program, read_program
 from rheostat.questions import listener
 from rheostat.questions.code.chains import settings_of, transcript_in
 from rheostat.questions.code.code_search import CodeSearch, search_code, searched_chains

@@ -14,8 +14,8 @@ import numpy as np
 from rheostat.core.storage.files import read_json, replace_file, text_digest
 from rheostat.errors import DataError
 from rheostat.explanation.programs.flags_apart import ratio
-from rheostat.measurement.code.paired_times import FASTER, SLOWER
-from rheostat.measurement.code.program import CUDA, Program
+from rheostat.measurement.code.costs.paired_times import FASTER, SLOWER
+from rheostat.measurement.code.programs.program import CUDA, Program
 from rheostat.measurement.code.verdict import Verdict
 from rheostat.tradeoff.variants.variant import (
     Variant,

@@ -15,8 +15,8 @@ from rheostat.explanation.formats.sarif import sarif
 from rheostat.explanation.programs.code_report import rung_grid, sentence, verdict_report
 from rheostat.measurement.code.case import RungOptions
 from rheostat.measurement.code.ladder import verifier
-from rheostat.measurement.code.manifest import load_pair
-from rheostat.measurement.code.sandbox import sandbox
+from rheostat.measurement.code.programs.manifest import load_pair
+from rheostat.measurement.code.sandboxed.sandbox import sandbox
 from rheostat.measurement.code.verdict import RUNGS, Verdict
 from rheostat.questions import listener
 from rheostat.questions.answer import Answer

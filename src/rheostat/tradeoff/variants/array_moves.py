@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from rheostat.measurement.code.syntax_tree import walk
+from rheostat.measurement.code.parsing.syntax_tree import walk
 from rheostat.tradeoff.variants.accesses import declared_name
 from rheostat.tradeoff.variants.c_source import CSource, Edit, Loop, Node, identifiers
 from rheostat.tradeoff.variants.polynomial import names_in, polynomial

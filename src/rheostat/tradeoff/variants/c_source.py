@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from rheostat.measurement.code.syntax_tree import syntax_tree, walk
+from rheostat.measurement.code.parsing.syntax_tree import syntax_tree, walk
 
 Node = Any  # tree_sitter.Node; the library is optional
 Edit = tuple[int, int, str]

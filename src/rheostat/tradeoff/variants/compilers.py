@@ -5,7 +5,7 @@ Not a line is changed, so that a rewriting is worth its lines only where it is f
 
 from __future__ import annotations
 
-from rheostat.measurement.code.program import CXX, C, Program
+from rheostat.measurement.code.programs.program import CXX, C, Program
 from rheostat.measurement.code.toolchain import POLLY, absent, polly_absent
 from rheostat.tradeoff.variants.variant import Variant
 

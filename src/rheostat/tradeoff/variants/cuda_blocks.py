@@ -19,7 +19,7 @@ import re
 import textwrap
 from functools import cached_property
 
-from rheostat.measurement.code.syntax_tree import walk
+from rheostat.measurement.code.parsing.syntax_tree import walk
 from rheostat.tradeoff.variants.c_source import LOOPS, Node
 from rheostat.tradeoff.variants.cuda_kernels import (
     DYNAMIC_SHARED,

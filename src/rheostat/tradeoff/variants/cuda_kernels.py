@@ -14,7 +14,7 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from rheostat.measurement.code.syntax_tree import walk
+from rheostat.measurement.code.parsing.syntax_tree import walk
 from rheostat.tradeoff.variants.c_source import ASSIGNMENTS, CSource, Node
 
 AXES = "xyz"

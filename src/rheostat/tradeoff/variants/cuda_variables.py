@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
 
-from rheostat.measurement.code.syntax_tree import walk
+from rheostat.measurement.code.parsing.syntax_tree import walk
 from rheostat.tradeoff.variants.c_source import ASSIGNMENTS, LOOPS, Node, identifiers
 from rheostat.tradeoff.variants.cuda_kernels import CudaKernel, UnsupportedKernelError, changes
 

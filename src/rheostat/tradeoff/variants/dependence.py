@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from rheostat.measurement.code.syntax_tree import walk
+from rheostat.measurement.code.parsing.syntax_tree import walk
 from rheostat.tradeoff.variants.accesses import (
     MEMORY,
     PURE,

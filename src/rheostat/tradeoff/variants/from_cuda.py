@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from rheostat.errors import DataError
-from rheostat.measurement.code.syntax_tree import walk
+from rheostat.measurement.code.parsing.syntax_tree import walk
 from rheostat.tradeoff.variants.c_source import CSource, Edit, Node
 from rheostat.tradeoff.variants.cuda_atomics import with_atomic_reads
 from rheostat.tradeoff.variants.cuda_blocks import block_loop

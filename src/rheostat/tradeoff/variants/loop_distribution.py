@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from rheostat.measurement.code.program import C, Program
-from rheostat.measurement.code.syntax_tree import walk
+from rheostat.measurement.code.parsing.syntax_tree import walk
+from rheostat.measurement.code.programs.program import C, Program
 from rheostat.tradeoff.variants.accesses import Body
 from rheostat.tradeoff.variants.c_source import CSource, Loop, Node, identifiers
 from rheostat.tradeoff.variants.dependence import SAFE, dependence, read_after

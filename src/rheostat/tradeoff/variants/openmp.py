@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from functools import cached_property
 
-from rheostat.measurement.code.syntax_tree import walk
+from rheostat.measurement.code.parsing.syntax_tree import walk
 from rheostat.tradeoff.variants.c_source import CSource, Edit, Loop, Node, identifiers
 from rheostat.tradeoff.variants.dependence import CONFLICT, SAFE, Dependence, dependence
 

@@ -37,7 +37,7 @@ def polynomial(  # noqa: PLR0911 - one return per kind of expression
     Examples
     --------
     >>> s = CSource("int f(int i, int n) { return 2 * (i * n + 1); }")
-    >>> from rheostat.measurement.code.syntax_tree import walk
+    >>> from rheostat.measurement.code.parsing.syntax_tree import walk
     >>> e = next(x for x in walk(s.tree.root_node) if x.type == "binary_expression")
     >>> polynomial(s, e, {})
     {('i', 'n'): 2, (): 2}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
-from rheostat.measurement.code.syntax_tree import walk
+from rheostat.measurement.code.parsing.syntax_tree import walk
 from rheostat.tradeoff.variants.accesses import PURE, declared_name
 from rheostat.tradeoff.variants.array_moves import accumulated, exchanged
 from rheostat.tradeoff.variants.c_source import CSource, Edit, Loop, Node, identifiers

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from rheostat.measurement.code.syntax_tree import walk
+from rheostat.measurement.code.parsing.syntax_tree import walk
 from rheostat.tradeoff.variants.c_source import CSource, Edit, Node
 
 DEFINED = re.compile(r"(?m)^[ \t]*#[ \t]*define[ \t]+(\w+)\(([^()\n]*)\)((?:\\\n|[^\n])*)")

@@ -1,0 +1,1 @@
+"""The original and the candidate with the same change of their data, which shows rare cases."""

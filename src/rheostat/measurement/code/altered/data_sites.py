@@ -1,0 +1,301 @@
+"""Where a program draws its data: parts of numbers that hang on its seed, in LLVM's text.
+
+A part is what a shift, a remainder or a mask keeps of a random number, or the whole one that
+becomes a floating-point number.  How large it can be is known of each, so that other data can be
+put in its place that the program could have drawn.  Steps of a generator itself are left alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.programs.program_inputs import ProgramInputs
+from rheostat.measurement.code.reached.source_places import Places
+from rheostat.measurement.code.reached.stated_ranges import ELEMENT, FUNCTION, PARSED
+from rheostat.measurement.code.reached.truths import LOADED, STORED
+from rheostat.measurement.code.surroundings.same_text import without_blanks
+
+PART = re.compile(
+    r"(?P<how>lshr|urem|srem|and) (?:exact )?i(?P<bits>32|64) (?P<of>%[^\s,]+), (?P<by>[^\s,]+)"
+)
+TO_FLOAT = re.compile(r"(?P<how>[us]itofp) i(?P<bits>32|64) (?P<of>%[^\s,]+) to")
+LIBRARY = re.compile(
+    r"(?:tail )?call (?:noundef )?i(?P<bits>32|64) @(?P<name>rand|random|lrand48|"
+    r"_ZNSt23mersenne_twister_engineI\w+clEv)\("
+)
+STEP = re.compile(
+    r"(?:add|sub|mul|x?or|and|shl|[la]shr|[us]rem|[us]div|zext|sext|trunc|select|phi)\b"
+)
+CALLED = re.compile(r"(?:tail |notail )?(?:call|invoke) [^@]*@([-\w.$]+)\(")
+VALUE = re.compile(r"%[-\w.$]+")
+FACTOR = re.compile(r"mul (?:n[us]w )*i(?:32|64) (?:(-?\d+), %|%[^\s,]+, (-?\d+))")
+SHIFTED = re.compile(r"(?:shl|lshr) \S+ (%[^\s,]+), \d+")
+XOR = re.compile(r"xor i\d+ (%[^\s,]+), (%[^\s,]+)")
+WIDER = re.compile(r"(?:zext|trunc) i(\d+) (%\S+) to i(\d+)")
+POINTED = re.compile(r"load ptr, ptr (\S+?)(?:,|$)")
+FIELD = re.compile(r"getelementptr [^%@]*ptr (?P<base>\S+?)(?P<way>(?:, i\d+ \d+)+)(?:,|$)")
+SUM = re.compile(r"(add|mul) (?:n[us]w )*i\d+ ([^\s,]+), ([^\s,]+)")
+WIDTH = re.compile(r"\w+[^@]*? i(\d+)\b")
+RETURNED = re.compile(r"\s*ret i\d+ (%[^\s,]+)")
+LEAST_FACTOR, DEEPEST = 1000, 12
+RAND_BITS, ANY = 31, (1 << 64) - 1
+
+
+@dataclass(frozen=True)
+class DataSite:
+    """A row that keeps a part of a random number, and the greatest that the part can be.
+
+    ``greatest`` is a number, or the value of LLVM's text that the part is less than.
+    """
+
+    function: str
+    row: str
+    text: str
+    how: str
+    bits: int
+    greatest: int | str
+
+    @property
+    def sign(self) -> tuple[str, int, int | str]:
+        """What has to be the same where another program has the same line."""
+        return self.how, self.bits, self.greatest if isinstance(self.greatest, int) else "variable"
+
+
+@dataclass
+class _Drawing:
+    """A function's rows, what its values are, and which of them hang on a random number."""
+
+    name: str
+    rows: list[str]
+    defined: dict[str, str]
+    drawn: set[str] = field(default_factory=set)
+    places: set[str] = field(default_factory=set)
+    all: dict[str, _Drawing] = field(default_factory=dict)
+
+    def place(self, pointer: str, depth: int = 0) -> str:
+        """A name of a place that is the same wherever it is read; empty for an array's element."""
+        said = self.defined.get(pointer, "")
+        if depth > DEEPEST:
+            return ""
+        if m := POINTED.match(said):
+            return f"*{self.place(m[1], depth + 1)}"
+        if m := FIELD.match(said):
+            return f"{self.place(m['base'], depth + 1)}{m['way']}"
+        return "" if said.startswith("getelementptr") else pointer
+
+    def read(self, value: str) -> str:
+        """The place that a value is read from."""
+        m = LOADED.match(self.defined.get(value, ""))
+        return self.place(m[1]) if m else ""
+
+    def stored(self) -> list[tuple[str, str]]:
+        """Values that are stored, and where."""
+        return [(m["value"], self.place(m["place"])) for row in self.rows
+                if (m := STORED.match(row))]  # fmt: skip
+
+    def returned(self) -> list[str]:
+        """What it may give back."""
+        return [m[1] for row in self.rows if (m := RETURNED.match(row))]
+
+    def made_of(self, value: str) -> set[str]:
+        """All values of the function that it is calculated of, with it."""
+        known, open_ = set[str](), [value]
+        while open_:
+            value = open_.pop()
+            if value not in known:
+                known.add(value)
+                said = self.defined.get(value, "")
+                open_ += VALUE.findall(said) if STEP.match(said) else []
+        return known
+
+
+def data_sites(
+    codes: Sequence[str], program: Program, inputs: ProgramInputs
+) -> list[list[DataSite]]:
+    """Where each of a program's texts keeps parts of random numbers.
+
+    Parameters
+    ----------
+    codes : sequence of str
+        LLVM's text of each source before it is optimised, with lines.
+    program : Program
+        Whose files they were made of.
+    inputs : ProgramInputs
+        Which of the arguments is a seed.
+    """
+    every = [[_Drawing(name, body.splitlines(), _defined(body))
+              for name, _, body in FUNCTION.findall(code)] for code in codes]  # fmt: skip
+    functions = [f for some in every for f in some]
+    for f in functions:
+        f.all |= {other.name: other for other in functions}
+    _spread(functions, _seeds(inputs))
+    every_lines = [_Lines(code, program) for code in codes]
+    return [[s for f in some for s in _sites(f, lines)]
+            for lines, some in zip(every_lines, every, strict=True)]  # fmt: skip
+
+
+def _defined(body: str) -> dict[str, str]:
+    return dict(r.strip().split(" = ", 1) for r in body.splitlines() if " = " in r)
+
+
+def _seeds(inputs: ProgramInputs) -> set[int]:
+    """Places of the arguments that are seeds."""
+    return {i for i, text in enumerate(inputs.arguments, 1)
+            if (r := inputs.ranges.get(text[1:-1])) is not None and r.kind == "seed"}  # fmt: skip
+
+
+def _spread(functions: Sequence[_Drawing], seeds: Collection[int]) -> None:
+    """Mark what hangs on random numbers, until nothing more does."""
+    shared, returning = set[str](), set[str]()
+    while True:
+        before = len(shared), len(returning), sum(len(f.drawn) + len(f.places) for f in functions)
+        for f in functions:
+            f.places |= shared
+            _mark(f, returning, seeds)
+            shared |= {p for p in f.places if p.lstrip("*").startswith("@")}
+            if any(v in f.drawn for v in f.returned()):
+                returning.add(f.name)
+        if before == (len(shared), len(returning),
+                      sum(len(f.drawn) + len(f.places) for f in functions)):  # fmt: skip
+            return
+
+
+def _mark(f: _Drawing, returning: Collection[str], seeds: Collection[int]) -> None:
+    f.drawn |= {v for v, said in f.defined.items() if _is_drawn(f, said, returning, seeds)}
+    f.places |= {place for value, place in f.stored() if value in f.drawn and place}
+
+
+def _is_drawn(
+    f: _Drawing, said: str, returning: Collection[str], seeds: Collection[int]
+) -> bool:  # fmt: skip
+    if m := CALLED.match(said):
+        return m[1] in returning or bool(LIBRARY.match(said)) or _is_seed(f, said, seeds)
+    if m := LOADED.match(said):
+        return f.place(m[1]) in f.places
+    if not STEP.match(said):
+        return False
+    if m := FACTOR.match(said):
+        factor = abs(int(m[1] or m[2]))
+        if factor >= LEAST_FACTOR and factor & (factor - 1):
+            return True
+    return _shifts_itself(f, said) or any(v in f.drawn for v in VALUE.findall(said))
+
+
+def _shifts_itself(f: _Drawing, said: str) -> bool:
+    """Whether a value is put together with its own shift, as generators do."""
+    m = XOR.match(said)
+    for one, other in ((m[1], m[2]), (m[2], m[1])) if m else ():
+        shift = SHIFTED.match(f.defined.get(other, ""))
+        if shift and (place := f.read(one)) and place == f.read(shift[1]):
+            return True
+    return False
+
+
+def _is_seed(f: _Drawing, said: str, seeds: Collection[int]) -> bool:
+    """Whether an argument that is a seed is read."""
+    m = PARSED.match(said)
+    text = LOADED.match(f.defined.get(m[1], "")) if m and f.name == "main" else None
+    at = ELEMENT.match(f.defined.get(text[1], "")) if text else None
+    return at is not None and int(at[2]) in seeds
+
+
+def _sites(f: _Drawing, lines: _Lines) -> Iterator[DataSite]:
+    stored = f.stored()
+    for row in f.rows:
+        value, _, said = row.strip().partition(" = ")
+        text = lines.of(row)
+        m = LIBRARY.match(said) or PART.match(said) or TO_FLOAT.match(said)
+        if not (m and text):
+            continue
+        groups = m.groupdict()
+        if "of" in groups and (m["of"] not in f.drawn or _steps(f, value, m["of"], stored)):
+            continue
+        if groups.get("how", "").endswith("fp") and not _is_whole(f, m["of"]):
+            continue
+        greatest = _greatest(f, groups, said)
+        if greatest not in (-1, 0):
+            yield DataSite(f.name, row, text, groups.get("how", "call"), int(m["bits"]), greatest)
+
+
+def _is_whole(f: _Drawing, value: str, depth: int = 0) -> bool:
+    """Whether it is a random number as it is, no part of one and no sum that has a range."""
+    for v in f.made_of(value):
+        said = f.defined.get(v, "")
+        if PART.match(said) or said.startswith(("sub", "select", "phi")) or depth > DEEPEST:
+            return False
+        if (m := CALLED.match(said)) and m[1] in f.all:
+            of = f.all[m[1]]
+            if not all(_is_whole(of, r, depth + 1) for r in of.returned()):
+                return False
+    return True
+
+
+def _steps(f: _Drawing, value: str, of: str, stored: Sequence[tuple[str, str]]) -> bool:
+    """Whether it is a step of a generator: it goes back to where it was read from."""
+    places = {p for v in f.made_of(of) if (p := f.read(v))}
+    return any(p in places and value in f.made_of(v) for v, p in stored)
+
+
+def _greatest(f: _Drawing, groups: Mapping[str, str | None], said: str) -> int | str:
+    """The greatest that a part can be; -1 where that is not known."""
+    bits, how, by = int(groups["bits"] or 0), groups.get("how") or "", groups.get("by") or ""
+    if "of" not in groups:
+        return (1 << (bits if "mersenne" in said and "Lm64" in said else RAND_BITS)) - 1
+    whole = _most(f, groups["of"] or "")
+    if not by:
+        return min(whole, (1 << bits - 1) - 1) if how == "sitofp" else whole
+    if not by.isdecimal():
+        return by if how in ("urem", "srem") and by.startswith("%") else -1
+    if how == "and" and int(by) & (int(by) + 1):
+        return -1
+    return _kept(how, whole, int(by))
+
+
+def _kept(how: str, whole: int, by: int) -> int:
+    """The greatest that is kept of a value of which this is the greatest."""
+    return whole >> by if how == "lshr" else min(whole, by if how == "and" else by - 1)
+
+
+def _most(f: _Drawing, value: str, depth: int = 0) -> int:
+    """The greatest that a value without a sign can be, by what it is made of."""
+    if value.isdecimal():
+        return int(value)
+    said = f.defined.get(value, "")
+    bits = int(m[1]) if (m := WIDTH.match(said)) else 64
+    most = (1 << bits) - 1
+    if depth > DEEPEST:
+        return most
+    return min(most, _made(f, value, said, depth + 1))
+
+
+def _made(f: _Drawing, value: str, said: str, depth: int) -> int:
+    """The greatest that an instruction makes; `ANY` where that is not known."""
+    if (m := PART.match(said)) and m["by"].isdecimal():
+        return _kept(m["how"], _most(f, m["of"], depth), int(m["by"]))
+    if m := WIDER.match(said):
+        return min((1 << int(m[1])) - 1, _most(f, m[2], depth))
+    if m := SUM.match(said):
+        one, other = _most(f, m[2], depth), _most(f, m[3], depth)
+        return one + other if m[1] == "add" else one * other
+    if (m := CALLED.match(said)) and m[1] in f.all:
+        of = f.all[m[1]]
+        return max((_most(of, v, depth) for v in of.returned()), default=ANY)
+    place = f.read(value)
+    kept = [v for v, p in f.stored() if place == p != "" and PART.match(f.defined.get(v, ""))]
+    return max((_most(f, v, depth) for v in kept), default=0) or ANY
+
+
+class _Lines:
+    """The text of the line that a row of LLVM's text was made of."""
+
+    def __init__(self, code: str, program: Program) -> None:
+        self.program = program
+        self.places = Places(code, program.files)
+
+    def of(self, row: str) -> str:
+        """Without blanks; empty where it is none of the program's own."""
+        at = self.places.of(row)
+        return without_blanks(self.program.row(*at[:2])) if at else ""

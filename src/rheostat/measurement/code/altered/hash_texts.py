@@ -1,0 +1,126 @@
+"""LLVM's text with weak hashes: which values are hashes, and how few bits are kept of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from rheostat.measurement.code.reached.stated_ranges import FUNCTION
+
+STORED = re.compile(
+    r"\s*store (?P<type>i(?:32|64)) (?P<value>%[^\s,]+), ptr (?P<place>[%@][^\s,]+)"
+)
+LOADED = re.compile(r"load \S+, ptr ([%@][^\s,]+)")
+STEP = re.compile(r"(?:mul|add|x?or|shl|lshr|urem|zext|sext|trunc|and)\b(?! nsw)(?! nuw nsw)")
+FACTOR = re.compile(r"mul i\d+ (?:(?P<left>-?\d+), %|%[^\s,]+, (?P<right>-?\d+))")
+VALUE = re.compile(r"%[-\w.$]+")
+OF_LIBRARY = re.compile(r'"?_ZN?K?St|"?_ZN?K?9__gnu_cxx')
+HASHED = re.compile(r"\s*(?P<value>%[-\w.$]+) = (?P<call>(?:tail )?call [^@]*i64 @_ZNKSt4hash.*)")
+"""A call of ``std::hash`` by the program itself; containers of the library compare keys, too."""
+LEAST_FACTOR, KEPT_BITS = 17, 3
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A store that makes a place's value of its own: times a constant, or with another value."""
+
+    place: str
+    row: str
+    factor: int = 0
+    mixes: bool = False
+    rotated: bool = False
+    by_xor: bool = False
+
+
+def _steps(rows: Sequence[str]) -> Iterator[_Step]:
+    defined = dict(r.strip().split(" = ", 1) for r in rows if " = " in r)
+    for row in rows:
+        m = STORED.match(row)
+        if not m:
+            continue
+        factor, places, others, hows = _chain(m["value"], defined)
+        if m["place"] in places:
+            yield _Step(m["place"], row, factor, bool(others or places - {m["place"]}),
+                        {"shl", "lshr"} <= hows, hows <= {"xor", "zext", "trunc"})  # fmt: skip
+
+
+def _chain(
+    value: str, defined: Mapping[str, str]
+) -> tuple[int, set[str], bool, set[str]]:  # fmt: skip
+    """The factor that a value is made with, the places it is read from, if of more, and how."""
+    factor, places, others, hows = 0, set[str](), False, set[str]()
+    open_, known = [value], set[str]()
+    while open_:
+        value = open_.pop()
+        said = defined.get(value, "")
+        if value in known:
+            continue
+        known.add(value)
+        if m := LOADED.match(said):
+            places.add(m[1])
+        elif STEP.match(said):
+            hows.add(said.split()[0])
+            if m := FACTOR.match(said):
+                factor = max(factor, abs(int(m["left"] or m["right"])))
+            open_ += VALUE.findall(said)
+        else:
+            others = True
+    return factor, places, others, hows
+
+
+def _no_row(_row: str) -> bool:
+    return False
+
+
+def mixes_by_xor(code: str) -> bool:
+    """Whether a program itself puts values together by exclusive or."""
+    return any(s.mixes and s.by_xor for name, _, body in FUNCTION.findall(code)
+               if not OF_LIBRARY.match(name) for s in _steps(body.splitlines()))  # fmt: skip
+
+
+def weakened(
+    code: str, known: set[int], *, xor: bool = False, theirs: Callable[[str], bool] = _no_row
+) -> tuple[str, str]:
+    """LLVM's text whose hashes keep three bits, and a row of it; both empty where there are none.
+
+    Parameters
+    ----------
+    code : str
+        LLVM's text before it is optimised.
+    known : set of int
+        Numbers of the original: what is multiplied by one of them is its own.
+    xor : bool
+        Whether values that are put together by exclusive or alone are hashes, too.
+    theirs : callable
+        Whether a row is made of a line that the original has as well: its hash is no question.
+    """
+    found_at = dict[str, str]()
+    for name, _, body in FUNCTION.findall(code):
+        if OF_LIBRARY.match(name):
+            continue
+        found_at |= {row: _weak_call(m) for row in body.splitlines() if (m := HASHED.match(row))}
+        steps = list(_steps(body.splitlines()))
+        for place in {s.place for s in steps}:
+            own = [s for s in steps if s.place == place]
+            factor = max(s.factor for s in own)
+            by_factor = factor >= LEAST_FACTOR and factor % 2**32 not in known
+            turned = any(s.rotated for s in own) or (xor and any(s.mixes and s.by_xor for s in own))
+            if any(s.mixes for s in own) and (by_factor or turned):
+                found_at |= {s.row: _weak(s.row, i) for i, s in enumerate(own, len(found_at))
+                             if not theirs(s.row)}  # fmt: skip
+    rows = [found_at.get(row, row) for row in code.splitlines()]
+    return ("\n".join(rows) + "\n", next(iter(found_at))) if found_at else ("", "")
+
+
+def _weak(row: str, number: int) -> str:
+    m = STORED.match(row)
+    assert m
+    name = f"%rheostat_weak.{number}"
+    kept = f"  {name} = and {m['type']} {m['value']}, {(1 << KEPT_BITS) - 1}"
+    return f"{kept}\n{row.replace(m['value'] + ',', name + ',', 1)}"
+
+
+def _weak_call(m: re.Match[str]) -> str:
+    whole = f"{m['value']}.whole"
+    return f"  {whole} = {m['call']}\n  {m['value']} = and i64 {whole}, {(1 << KEPT_BITS) - 1}"

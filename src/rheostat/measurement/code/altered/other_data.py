@@ -1,0 +1,268 @@
+"""The same output on other data that both programs could have drawn: equal, great, few, mostly 0.
+
+A seed yields one kind of data, and what ties, overflows or is left out on another kind shows on
+none of its runs.  Where original and candidate make their data by the same lines, what these keep
+of random numbers is replaced alike in both, within its range.  A difference counts where the
+original bears it: no overflow, no index beyond an array, and the same output when every rounded
+operation is one step off.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from rheostat.measurement.code.altered.data_sites import DataSite, data_sites
+from rheostat.measurement.code.bundled import bundled
+from rheostat.measurement.code.case import Case
+from rheostat.measurement.code.parsing.compare_output import differences
+from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.programs.program_inputs import ProgramInput
+from rheostat.measurement.code.reached.marked_runs import LINKED, TEXT, compiler_texts, linked
+from rheostat.measurement.code.toolchain import compiler_absent
+from rheostat.measurement.code.verdict import Finding
+from rheostat.measurement.code.workbench import Built
+
+HELPERS = "other_data.c"
+KINDS = {
+    1: "where the data that it draws are of few different values",
+    2: "where the data that it draws are as great as they can be",
+    3: "where the data that it draws are all equal",
+    4: "where the data that it draws are of two values",
+    5: "where the data that it draws are mostly 0",
+}
+WHY = "the same lines draw the data of both, and the original bears them"
+SOME, MOST_CPU_S, RUN_CPU_S = 32, 0.25, 0.5
+"""Inputs of each kind of data, CPU seconds of all and of one run."""
+DEAR_KINDS, DEAR_SOME, DEAR_CPU_S = (4,), 4, 4.0
+"""The same where each start loads a library that compiles."""
+NOISES, MOST_SUSPECT = 3, 6
+"""Ways of rounding that are tried, and of how many inputs of a kind of data."""
+STEADIER = 0.1
+"""Of the tolerance, what the original's own rounding may move on such data."""
+FLOATS = re.compile(r"\b(?:float|double|half)\d*\b")
+NOT_FINITE = re.compile(r"(?i)\b(?:nan|inf(?:inity)?)\b")
+CHECKED = replace(
+    TEXT,
+    name="other data",
+    flags=(*TEXT.flags, "-fsanitize=signed-integer-overflow,shift,bounds,integer-divide-by-zero,"
+           "float-cast-overflow", "-fsanitize-trap=all"),
+)  # fmt: skip
+CALCULATED = re.compile(
+    r"  (?P<value>%\S+) = (?P<how>fadd|fsub|fmul|fdiv) (?:(?:fast|nnan|ninf|nsz|arcp|contract|afn|"
+    r"reassoc) )*(?P<type>double|float) (?P<one>[^,]+), (?P<other>[^,]+?)(?:, !.*)?$"
+)
+OF_LIBRARY = re.compile(
+    r"  (?P<value>%\S+) = (?P<call>(?:tail )?call [^@]*?(?P<type>double|float) @(?:llvm\.)?"
+    r"(?:exp|log|sin|cos|tan|pow|atan|asin|acos|cbrt|hypot|erf|sinh|cosh|tanh|tgamma|lgamma)\w*(?:\.f\d+)?\(.*)"
+)
+
+
+def other_data(case: Case) -> list[Finding]:
+    """Where the candidate prints something else on other data that both could have drawn.
+
+    Parameters
+    ----------
+    case : Case
+        The candidate on its way.
+
+    Returns
+    -------
+    list of Finding
+        Empty also where the candidate draws its data by lines of its own.
+    """
+    texts = _common(case) if _can_be_built(case) else None
+    if texts is None:
+        return []
+    ours, theirs, lines = texts
+    original = case.bench.build(_other(case.original, ours, lines), LINKED)
+    candidate = case.bench.build(_other(case.candidate, theirs, lines), LINKED)
+    if not (original.ok and candidate.ok):
+        return []
+    for kind in DEAR_KINDS if case.reference.starts_dearly else KINDS:
+        known = _known(case, original, kind)
+        outputs = _printed(case, candidate, [g for g, _ in known], kind)
+        apart = [
+            (given, output, got) for (given, output), got in zip(known, outputs, strict=False)
+            if got is not None and differences(got, output, case.reference.agreed)
+        ][:MOST_SUSPECT]  # fmt: skip
+        borne = _borne(case, lines, [(g, o) for g, o, _ in apart], kind) if apart else []
+        for suspect in (one for one, bears in zip(apart, borne, strict=True) if bears):
+            return [_said(case, *suspect, kind)]
+    return []
+
+
+def _can_be_built(case: Case) -> bool:
+    """Whether both are built of LLVM's text; how OpenCL's kernels round is not known."""
+    programs = (case.original, case.candidate)
+    if case.shared_by_compiler or not case.original.inputs.ranges:
+        return False
+    if any(p.build or compiler_absent(p, "clang") for p in programs):
+        return False
+    if any(p.language == "cuda" for p in programs):
+        return case.on_host and case.original_on_host
+    return not any(p.language == "opencl" and FLOATS.search(p.text) for p in programs)
+
+
+Texts = tuple[list[str], list[list[DataSite]]]
+
+
+def _common(case: Case) -> tuple[Texts, Texts, frozenset[str]] | None:
+    """Both programs' texts, and the lines that draw data; None where the candidate has others."""
+    made = []
+    for program in (case.original, case.candidate):
+        builds = list(compiler_texts(case, program))
+        if not all(b.ok for b in builds):
+            return None
+        codes = [b.said.stdout for b in builds]
+        made.append((codes, data_sites(codes, program, case.original.inputs)))
+    lines = _alike(*(_signs(sites) for _, sites in made))
+    return (made[0], made[1], lines) if lines else None
+
+
+Signs = dict[str, set[tuple[str, int, int | str]]]
+
+
+def _signs(sites: Sequence[Sequence[DataSite]]) -> Signs:
+    made: Signs = {}
+    for site in (s for some in sites for s in some):
+        made.setdefault(site.text, set()).add(site.sign)
+    return made
+
+
+def _alike(ours: Signs, theirs: Signs) -> frozenset[str]:
+    """Lines that draw data in both; none where the candidate draws by more, or by other parts.
+
+    >>> draws, tail = {("urem", 32, 9)}, {("urem", 32, 4092)}
+    >>> sorted(_alike({"a=draw()%10;": draws}, {"a=draw()%10;": draws, "t=seed%4093;": tail}))
+    ['a=draw()%10;']
+    >>> sorted(_alike({"a=draw()%10;": draws}, {"b=draw()%10;": draws}))
+    ['a=draw()%10;', 'b=draw()%10;']
+    >>> sorted(_alike({"a=draw()%10;": draws}, {"a=draw()%10;": draws, "b=draw()%10;": draws}))
+    []
+    """
+    if ours and _all_of(ours) == _all_of(theirs):
+        return frozenset(ours) | frozenset(theirs)
+    both = {text for text, signs in theirs.items() if ours.get(text) == signs}
+    own = [signs for text, signs in theirs.items() if text not in both]
+    of_both = {s for text in both for s in theirs[text]}
+    own_draws = any(signs & of_both for signs in own) or (own and both != set(ours))
+    return frozenset() if own_draws else frozenset(both)
+
+
+def _all_of(signs: Signs) -> Counter[tuple[str, int, int | str]]:
+    return Counter(s for some in signs.values() for s in some)
+
+
+def _other(
+    program: Program, texts: Texts, lines: frozenset[str], *, noisy: bool = False
+) -> Program:
+    """The program with calls in the place of what draws its data, and of what rounds."""
+    made = {}
+    for i, (code, sites) in enumerate(zip(*texts, strict=True)):
+        rows = {s.row: _replaced(s, n) for n, s in enumerate(sites) if s.text in lines}
+        whole = [rows.get(row, row) for row in code.splitlines()]
+        whole = [_rounded(n, row) for n, row in enumerate(whole)] if noisy else whole
+        made[f"other{i}.ll"] = "\n".join([*whole, *_declared(code, noisy=noisy), ""])
+    text = bundled("runtimes", HELPERS)
+    return linked(program, {**made, HELPERS: text})
+
+
+def _declared(code: str, *, noisy: bool) -> list[str]:
+    made = [f"declare i{b} @rheostat_{s}data_i{b}(i{b}, i{b})"
+            for b in (32, 64) for s in ("", "signed_")]  # fmt: skip
+    for t in ("double", "float") if noisy else ():
+        made += [f"declare {t} @rheostat_{how}_{t}({t}, {t})"
+                 for how in ("fadd", "fsub", "fmul", "fdiv")]  # fmt: skip
+        made.append(f"declare {t} @rheostat_near_{t}({t})")
+    return made
+
+
+def _replaced(site: DataSite, number: int) -> str:
+    """A row whose part of a random number is another one."""
+    kind, name = f"i{site.bits}", f"%rheostat.data.{number}"
+    function = f"@rheostat_{'signed_' * (site.how in ('srem', 'sitofp'))}data_{kind}"
+    value, _, said = site.row.strip().partition(" = ")
+    rows, greatest = [], str(site.greatest)
+    if isinstance(site.greatest, str):
+        greatest = f"{name}.greatest"
+        rows.append(f"  {greatest} = sub {kind} {site.greatest}, 1")
+    if site.how.endswith("fp"):
+        of = said.split()[2]
+        rows.append(f"  {name} = call {kind} {function}({kind} {of}, {kind} {greatest})")
+        rows.append(f"  {value} = {said.replace(of + ' to', name + ' to', 1)}")
+    else:
+        rows.append(f"  {name} = {said}")
+        rows.append(f"  {value} = call {kind} {function}({kind} {name}, {kind} {greatest})")
+    return "\n".join(rows)
+
+
+def _rounded(number: int, row: str) -> str:
+    """A row whose floating-point result is one step off where it is rounded."""
+    if m := CALCULATED.match(row):
+        kind = m["type"]
+        return (f"  {m['value']} = call {kind} @rheostat_{m['how']}_{kind}"
+                f"({kind} {m['one']}, {kind} {m['other']})")  # fmt: skip
+    if m := OF_LIBRARY.match(row):
+        name, kind = f"%rheostat.near.{number}", m["type"]
+        near = f"  {m['value']} = call {kind} @rheostat_near_{kind}({kind} {name})"
+        return f"  {name} = {m['call']}\n{near}"
+    return row
+
+
+def _known(case: Case, original: Built, kind: int) -> list[tuple[ProgramInput, str]]:
+    """Inputs on which the original ends well and prints finite numbers on such data."""
+    reference = case.reference
+    many = reference.many[:: len(reference.many) // SOME + 1]
+    inputs = [*(e.given for e in (*reference.small, *reference.edges)), *(g for g, _ in many)]
+    inputs = inputs[:DEAR_SOME] if reference.starts_dearly else inputs
+    outputs = _printed(case, original, inputs, kind)
+    return [(g, o) for g, o in zip(inputs, outputs, strict=False)
+            if o is not None and not NOT_FINITE.search(o)]  # fmt: skip
+
+
+def _printed(
+    case: Case, built: Built, inputs: Sequence[ProgramInput], kind: int, noise: int = 0
+) -> list[str | None]:
+    """What a program prints on such data."""
+    limits = case.limits(case.reference.small[0])
+    run_s, most_s = RUN_CPU_S, MOST_CPU_S
+    if case.reference.starts_dearly:
+        run_s = most_s = DEAR_CPU_S
+    limits = replace(limits, cpu_s=min(limits.cpu_s, run_s))
+    environment = {"RHEOSTAT_DATA": str(kind), "RHEOSTAT_NOISE": str(noise)}
+    return case.bench.run_each(built, inputs, limits, environment=environment,
+                               most_cpu_s=most_s)  # fmt: skip
+
+
+def _borne(
+    case: Case, lines: frozenset[str], known: Sequence[tuple[ProgramInput, str]], kind: int
+) -> list[bool]:  # fmt: skip
+    """Where the original prints this, too, checked and whatever way its results are rounded."""
+    bears = [False] * len(known)
+    builds = list(compiler_texts(case, case.original, CHECKED))
+    codes = [b.said.stdout for b in builds if b.ok]
+    texts = codes, data_sites(codes, case.original, case.original.inputs)
+    built = case.bench.build(_other(case.original, texts, lines, noisy=True), LINKED)
+    if len(codes) < len(builds) or not built.ok:
+        return bears
+    agreed = case.reference.agreed
+    steady = replace(agreed, relative=(agreed.relative or 0.0) * STEADIER)
+    bears = [True] * len(known)
+    for noise in range(NOISES + 1):
+        outputs = _printed(case, built, [g for g, _ in known], kind, noise)
+        outputs += [None] * (len(known) - len(outputs))
+        bears = [
+            still and got is not None and not differences(got, output, steady)
+            for still, got, (_, output) in zip(bears, outputs, known, strict=True)
+        ]
+    return bears
+
+
+def _said(case: Case, given: ProgramInput, output: str, got: str, kind: int) -> Finding:
+    d = differences(got, output, case.reference.agreed)[0]
+    message = (f"with {given.words}, {KINDS[kind]}, output line {d.line}: expected "
+               f"{d.expected!r:.120}, got {d.got!r:.120}")  # fmt: skip
+    return case.finding("output", message)

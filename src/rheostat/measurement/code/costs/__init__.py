@@ -1,0 +1,1 @@
+"""What a run costs: time in turns, instructions, operations, modelled energy."""

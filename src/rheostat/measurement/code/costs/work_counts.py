@@ -1,0 +1,93 @@
+"""Work of a run by valgrind: instructions, data references, misses; the same under any load."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+
+from rheostat.measurement.code.costs.flops import flops_of
+from rheostat.measurement.code.programs.program_inputs import ProgramInput
+from rheostat.measurement.code.sandboxed.capture import SandboxLimits
+from rheostat.measurement.code.sandboxed.sandbox import give_away
+from rheostat.measurement.code.workbench import Built, Workbench, roomy
+
+CACHES = ("--I1=32768,8,64", "--D1=32768,8,64", "--LL=8388608,16,64")
+"""Fixed, so that counts do not depend on the machine."""
+WRAPPER = ("valgrind", "--tool=cachegrind", "--cache-sim=yes", *CACHES,
+           "--cachegrind-out-file=/dev/null")  # fmt: skip
+PROFILE = "profile"
+EACH_INSTRUCTION = (
+    "valgrind", "--tool=callgrind", "--cache-sim=yes", *CACHES, "--dump-instr=yes",
+    "--dump-line=no", "--compress-pos=no", "--compress-strings=no",
+    f"--callgrind-out-file=%q{{XDG_CACHE_HOME}}/{PROFILE}",
+)  # fmt: skip
+MOST_PROFILE_B = 2**24
+SLOWER = 100.0
+
+
+@dataclass(frozen=True)
+class WorkCounts:
+    """Counts of one run, all processes and threads together; operations by `count_flops` alone."""
+
+    instructions: float
+    data_references: float
+    level1_misses: float
+    last_level_misses: float
+    scalar_flops: float = 0.0
+    vector_flops: float = 0.0
+
+
+def count_work(
+    bench: Workbench, built: Built, given: ProgramInput, limits: SandboxLimits
+) -> WorkCounts | str:
+    """The counts of a build on an input with one thread, or why there are none."""
+    run = bench.run(built, given, limits=roomy(limits, SLOWER), wrapper=WRAPPER)
+    if not run.ok:
+        return f"under cachegrind the program {run.ending}"
+    return counts_in(run.stderr) or "cachegrind printed no counts"
+
+
+def count_flops(
+    bench: Workbench, built: Built, given: ProgramInput, limits: SandboxLimits
+) -> WorkCounts | str:
+    """The same with floating-point operations by the width of their instructions."""
+    place = Path(tempfile.mkdtemp(prefix="profile", dir=bench.folder))
+    give_away(place)
+    try:
+        run = bench.run(built, given, limits=roomy(limits, SLOWER), wrapper=EACH_INSTRUCTION,
+                        kept=place)  # fmt: skip
+        counts = counts_in(run.stderr) if run.ok else None
+        if counts is None:
+            return f"under callgrind the program {run.ending if not run.ok else 'had no counts'}"
+        profile = _text(place / PROFILE)
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+    name = PurePosixPath(built.binary).name
+    scalar, vector = flops_of(profile, bench.code(built), name)
+    return replace(counts, scalar_flops=scalar, vector_flops=vector)
+
+
+def _text(path: Path) -> str:
+    """What a run has left; nothing where that is no plain file."""
+    if path.is_symlink() or not path.is_file():
+        return ""
+    with path.open("rb") as file:
+        return file.read(MOST_PROFILE_B).decode("utf-8", "replace")
+
+
+def counts_in(text: str) -> WorkCounts | None:
+    r"""The counts that cachegrind prints at its end.
+
+    >>> counts_in("I refs: 1,200\nD refs: 500 (1 rd)\nD1 misses: 7\nLL misses: 3\n").instructions
+    1200.0
+    """
+    totals = []
+    for name in (r"I\s+refs", r"D\s+refs", r"D1\s+misses", r"LL\s+misses"):
+        m = re.search(rf"\b{name}:\s+([\d,]+)", text)
+        if m is None:
+            return None
+        totals.append(float(m[1].replace(",", "")))
+    return WorkCounts(*totals)

@@ -1,0 +1,158 @@
+"""CUDA programs turned into C++ that a CPU runs, for machines without a GPU.
+
+Launches become calls, shared variables memory of their block; every line stays where it was, so
+that findings point at the program's own lines.  The rest, blocks and threads and the runtime, is
+``cuda/cuda_on_host.h``.  It finds mistakes; times and joules of a GPU it cannot tell.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import PurePosixPath
+from typing import Any
+
+from rheostat.measurement.code.bundled import bundled
+from rheostat.measurement.code.parsing.syntax_tree import syntax_tree, walk
+from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.toolchain import BINARY
+
+HEADER = "cuda_on_host.h"
+NVIDIA_HEADERS = ("cuda.h", "cuda_runtime.h", "cuda_runtime_api.h", "device_launch_parameters.h",
+                  "device_functions.h")  # fmt: skip
+CODE = (".cu", ".cuh", ".h", ".hpp", ".cc", ".cpp", ".cxx")
+KEPT_FLAGS = re.compile(r"-(?:O\w*|g|D\S+|I\S*|std=\S+|f[a-z]\S*|l(?!cuda)\S+|W[a-z]\S*)$")
+ATTRIBUTE = re.compile(r"__(?:align|launch_bounds)__\s*(\((?:[^()]|\([^()]*\))*\))")
+STORAGE = re.compile(
+    rf"\b(?:__shared__|extern|static)\b|{ATTRIBUTE.pattern}|\balignas\s*\([^()]*\)"
+)
+ORDERS = {"backward": 1, "shuffled": 2, "shuffled again": 3}
+"""Orders of threads and blocks beside the usual one, as ``CUDA_ORDER`` in the environment."""
+
+Edit = tuple[int, int, bytes]
+
+
+def on_host(program: Program) -> Program:
+    """A CUDA program as one that a compiler of C++ builds and a CPU runs.
+
+    Parameters
+    ----------
+    program : Program
+        In CUDA; a build command of its own is not used.
+
+    Returns
+    -------
+    Program
+        With the same lines, the header and what stands in for NVIDIA's.
+
+    Examples
+    --------
+    >>> made = on_host(Program({"a.cu": "void g(int *a) { f<<<2, 32>>>(a); }"}, "cuda"))
+    >>> print(made.files["a.cu"].partition("::launch")[2])
+    (cuda_on_host::Config(2, 32), "f", [=](auto... x) { f(x...); }, a); }
+    """
+    made = {
+        name: rewritten(text) if PurePosixPath(name).suffix in CODE else text
+        for name, text in program.files.items()
+    }
+    include = f'#include "{HEADER}"\n'
+    made |= {name: include for name in NVIDIA_HEADERS if name not in made}
+    made[HEADER] = bundled("cuda", HEADER)
+    flags = [f for f in program.flags if KEPT_FLAGS.match(f)]
+    run = (f"./{BINARY}", *program.run[1:])
+    return replace(program, files=made, build=(), run=run,
+                   flags=("-include", HEADER, "-I.", *flags))  # fmt: skip
+
+
+def parser_absent() -> str:
+    """Why CUDA cannot be rewritten for the host; empty if it can."""
+    missing = [n for n in ("tree_sitter", "tree_sitter_cuda") if find_spec(n) is None]
+    return f"{' and '.join(missing)} not installed: pip install 'rheostat[code]'" * bool(missing)
+
+
+def rewritten(text: str) -> str:
+    """Launches and shared variables of a file in C++; macros that launch, too.
+
+    Parameters
+    ----------
+    text : str
+        CUDA.
+
+    Returns
+    -------
+    str
+        C++ with as many lines.
+    """
+    source = text.encode()
+    edits = list(_edits(source))
+    parts, last = [], 0
+    for low, high, new in sorted(edits):
+        if low < last:
+            continue
+        lost = source[low:high].count(b"\n") - new.count(b"\n")
+        parts += [source[last:low], new, b"\n" * lost]
+        last = high
+    return b"".join([*parts, source[last:]]).decode()
+
+
+def _edits(source: bytes) -> Iterator[Edit]:
+    for node in walk(_tree(source)):
+        if node.type == "call_expression":
+            yield from _launch(source, node)
+        elif node.type == "declaration":
+            yield from _shared(source, node)
+        elif node.type == "preproc_arg" and b"<<<" in source[node.start_byte : node.end_byte]:
+            low, high = node.start_byte, node.end_byte
+            before = b"void f() { "
+            inner = _edits(before + source[low:high] + b"; }")
+            yield from ((a + low - len(before), b + low - len(before), new) for a, b, new in inner)
+
+
+def _tree(source: bytes) -> Any:
+    """The tree, attributes with parentheses blanked: the grammar does not know them."""
+    plain = ATTRIBUTE.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), source.decode("latin-1"))
+    return syntax_tree(plain.encode("latin-1"), "tree_sitter_cuda").root_node
+
+
+def _launch(source: bytes, call: Any) -> Iterator[Edit]:
+    """``f<T><<<g, b>>>(a)`` up to the first argument, as a call of launch."""
+    kernel = call.child_by_field_name("function")
+    arguments = call.child_by_field_name("arguments")
+    shape = next((c for c in call.children if c.type == "kernel_call_syntax"), None)
+    if shape is None or arguments is None:
+        return
+    name = source[kernel.start_byte : kernel.end_byte]
+    config = source[shape.start_byte + 3 : shape.end_byte - 3]
+    short = re.sub(rb"<.*", b"", name, flags=re.DOTALL).strip()
+    more = b", " if arguments.named_child_count else b""
+    new = b'cuda_on_host::launch(cuda_on_host::Config(%s), "%s", [=](auto... x) { %s(x...); }%s' % (
+        config, short, b" ".join(name.split()), more)  # fmt: skip
+    yield kernel.start_byte, arguments.start_byte + 1, new
+
+
+def _shared(source: bytes, declaration: Any) -> Iterator[Edit]:
+    """Shared variables as references to memory of the block."""
+    words = [source[c.start_byte : c.end_byte] for c in declaration.children]
+    if b"__shared__" not in words:
+        return
+    places = declaration.children_by_field_name("declarator")
+    if not places or any(p.type in ("init_declarator", "function_declarator") for p in places):
+        return
+    head = source[declaration.start_byte : places[0].start_byte].decode()
+    kind = " ".join(STORAGE.sub("", head).split())
+    made = []
+    for number, place in enumerate(places):
+        text = source[place.start_byte : place.end_byte].decode()
+        parts = re.fullmatch(r"(\**)\s*(\w+)\s*((?:\[.*\])?)", text, re.DOTALL)
+        if parts is None:
+            return
+        stars, name, sizes = parts.groups()
+        if b"extern" in words:
+            made.append(f"{kind} {stars}*{name} = ({kind} {stars}*)cuda_on_host::dynamic_shared();")
+            continue
+        site = declaration.start_byte * 8 + number
+        whole = f"{kind}{stars}{sizes}"
+        made.append(f"{kind} {stars}(&{name}){sizes} = cuda_on_host::shared<{whole}, {site}>();")
+    yield declaration.start_byte, declaration.end_byte, " ".join(made).encode()

@@ -1,0 +1,112 @@
+"""Counters and sums in kernels for devices that hold less than the original's.
+
+That is bytes, parts of a word, and 32 bits where the original sums in 64.  Kernels are not marked,
+so that how near they come to their end is not known.
+"""
+
+from __future__ import annotations
+
+import re
+
+from rheostat.measurement.code.case import Case
+from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.surroundings.same_text import without_blanks
+from rheostat.measurement.code.verdict import Finding
+
+LANGUAGES = ("opencl", "cuda")
+TYPE = r"(?:u?char|u?short|unsigned\s+(?:char|short)|u?int(?:8|16)_t|half)"
+DECLARED = re.compile(rf"\b{TYPE}\s+(?P<name>\w+)\s*(?:\[|=|;|,)")
+PACKED = re.compile(r"(?:[+|]=|atomic\w*\s*\([^;,]*,)\s*\(?\s*1[uUlL]*\s*<<")
+WIDE = re.compile(
+    r"\b(?:u?long|(?:unsigned\s+)?long\s+long(?:\s+int)?|u?int64_t|double|size_t|cl_u?long)\s+"
+    r"\**(?:restrict\s+)?(?P<name>\w+)"
+)
+SHORT = re.compile(
+    r"\b(?<!long )(?:unsigned\s+int|unsigned(?!\s+(?:long|char|short))|u?int(?:32_t)?|float)\s+"
+    r"(?P<names>\w+\s*(?:\[[^\]]*\])?(?:\s*=[^;,()]*)?(?:,\s*\w+(?:\s*=[^;,()]*)?)*)\s*;"
+)
+SHORT_ARRAY = re.compile(
+    r"\b__(?:local|global|shared__)\s+(?:volatile\s+)?(?:unsigned(?:\s+int)?|u?int(?:32_t)?|float)\s*\*\s*"
+    r"(?:restrict\s+)?(?P<name>\w+)"
+)
+"""Of work items together, whose type stands in the head of a kernel."""
+SUMMED = r"(?<![\w.>]){0}\s*(?:\[[^;=]*?\]\s*)?\+=\s*(?![\d]+\s*;)(?P<what>[^;]+)"
+COUNTS = re.compile(r"[<>=!]=|(?<!<)<(?!<)|(?<!>)>(?!>)|&&|\|\|")
+"""A truth, which only counts."""
+KEPT = "is counted in a narrow type, which what it counts may leave"
+SHORTER = "is summed in 32 bits, the original sums in 64, and what it sums may leave them"
+PACKED_WORD = "several counts share a word, and one may run into the next"
+
+
+def narrow_counters(case: Case) -> list[Finding]:
+    """Narrow counters in kernels of a candidate, on lines that the original has not.
+
+    Parameters
+    ----------
+    case : Case
+        The candidate on its way.
+    """
+    if case.candidate.language not in LANGUAGES:
+        return []
+    known = {without_blanks(row) for row in case.original.text.splitlines()}
+    narrow = _narrow(case.candidate)
+    if wide := _sums(case.original.text, WIDE):
+        narrow += _shorter(case.candidate)
+        narrow += _arrays_for(case, wide)
+    return [f for f in narrow
+            if without_blanks(case.candidate.row(f.file, f.line)) not in known]  # fmt: skip
+
+
+def _narrow(program: Program) -> list[Finding]:
+    made = []
+    for file, text in program.files.items():
+        for m in DECLARED.finditer(text):
+            name = re.escape(m["name"])
+            counted = rf"\b{name}\s*(?:\[[^;=]*?\]\s*)?(?:[-+*|]=|\+\+)|\+\+\s*{name}\b"
+            if re.search(counted, text):
+                made.append((file, text, m.start(), f"{m['name']}: {KEPT}"))
+        made += [(file, text, m.start(), PACKED_WORD) for m in PACKED.finditer(text)]
+    return [Finding("calls", file, text.count("\n", 0, at) + 1, said)
+            for file, text, at, said in made]  # fmt: skip
+
+
+def _shorter(program: Program) -> list[Finding]:
+    """Sums of 32 bits that are no index and no step of a loop."""
+    return [Finding("calls", file, text.count("\n", 0, at) + 1, f"{name}: {SHORTER}")
+            for file, text in program.files.items() for name, at in _sums(text, SHORT)]  # fmt: skip
+
+
+def _arrays_for(case: Case, wide: list[tuple[str, int]]) -> list[Finding]:
+    """Arrays of 32 bits that take the place of wide ones: so many more, and fewer wide ones."""
+    ours, theirs = case.original.text, case.candidate.text
+    more = len(_sums(theirs, SHORT_ARRAY)) - len(_sums(ours, SHORT_ARRAY))
+    if more <= 0 or len(_sums(theirs, WIDE)) >= len(wide):
+        return []
+    known = {name for name, _ in _sums(ours, SHORT_ARRAY)}
+    return [Finding("calls", file, text.count("\n", 0, at) + 1, f"{name}: {SHORTER}")
+            for file, text in case.candidate.files.items()
+            for name, at in _sums(text, SHORT_ARRAY) if name not in known]  # fmt: skip
+
+
+def _sums(text: str, declared: re.Pattern[str]) -> list[tuple[str, int]]:
+    r"""Names that are declared so and to which something is added, and where they are declared.
+
+    >>> [n for n, _ in _sums("int s = 0, i; for (i = l; i < n; i += 64) s += x[i] * x[i];", SHORT)]
+    ['s']
+    >>> _sums("int many = 0; many += x[i] > 3;", SHORT)
+    []
+    """
+    made = []
+    for m in declared.finditer(text):
+        said = m.groupdict()
+        for name in re.findall(r"(?:^|,)\s*(\w+)", said.get("names") or said.get("name") or ""):
+            if any(not COUNTS.search(s["what"]) for s in re.finditer(SUMMED.format(name), text)):
+                made += [(name, m.start())] if not _steps(name, text) else []
+    return made
+
+
+def _steps(name: str, text: str) -> bool:
+    """Whether it is an index, or what a loop counts."""
+    return bool(
+        re.search(rf"\[[^\]]*\b{name}\b[^\]]*\]|\bfor\s*\([^;]*;[^;]*;[^)]*\b{name}\b", text)
+    )

@@ -1,0 +1,1 @@
+"""Texts of programs and of compilers: parsed, matched in linear time, compared."""

@@ -1,0 +1,1 @@
+"""Programs under test: files, manifests, inputs, suites."""

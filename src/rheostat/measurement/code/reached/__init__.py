@@ -1,0 +1,1 @@
+"""What no input reached: LLVM's text with marks, and what the marks leave open."""

@@ -1,0 +1,95 @@
+"""The lesser or greater of two values, in a program's text and in LLVM's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from rheostat.measurement.code.reached.constant_values import NAME
+from rheostat.measurement.code.reached.truths import LOADED, STORED
+
+LABEL = re.compile(r'([-\w.$]+|"[^"]*"):')
+VALUE = r"[\w.\[\]]+(?:->[\w.\[\]]+)*"
+LESSER = re.compile(
+    rf"(?P<a>{VALUE})\s*[<>]=?\s*(?P<b>{VALUE})\s*(?:\?\s*"
+    r"(?:(?P=a)\s*:\s*(?P=b)|(?P=b)\s*:\s*(?P=a))(?!\s*[-+*/%&|\w.(\[])|"
+    r"\)\s*(?:(?P=a)\s*=\s*(?P=b)|(?P=b)\s*=\s*(?P=a))\s*;)"
+)
+"""The lesser or greater of two values."""
+MOST_ROW = 400
+"""Characters of a line that are read."""
+CHOSEN_CXX = re.compile(
+    r"call .*@_ZSt(?:3min|3max|5clamp)I([ijlmxyfdst])ERKT_S2_S2_(?:S2_)?\((.*?)\)(?:,| #|$)"
+)
+CHOSEN = re.compile(
+    r"call .*@(?:llvm\.m(?:in|ax)num\.f\d+|fm(?:in|ax)f?)"
+    r"\((?:noundef )?(float|double) (?:noundef )?([^\s,]+), "
+    r"(?:float|double) (?:noundef )?([^\s,)]+)\)"
+)
+CHOSEN_OF = re.compile(r"\[ ([^\s,]+), %([^\s,\]]+) \]")
+TURNED = re.compile(r"(?:[sz]ext|trunc|[su]itofp|fpto[su]i|fpext|fptrunc) \S+ (%[^\s,]+) to")
+TYPES = {**dict.fromkeys("ij", "i32"), **dict.fromkeys("lmxy", "i64"), **dict.fromkeys("st", "i16"),
+         "f": "float", "d": "double"}  # fmt: skip
+
+
+def is_taken(
+    constant: str, value: str, targets: Sequence[str], rows: Sequence[str],
+    defined: Mapping[str, str],
+) -> bool:  # fmt: skip
+    """Whether a block that a comparison leads to takes a constant in place of the value compared.
+
+    >>> known = {"%1": "load i32, ptr %x"}
+    >>> is_taken("7", "%1", ("a", "b"), ["a:", "  store i32 7, ptr %x"], known)
+    True
+    >>> is_taken("7", "%1", ("a", "b"), ["a:", "  store i32 7, ptr %y"], known)
+    False
+    """
+    made = _made(value, defined)
+    stored = [m for row in rows if (m := STORED.match(row))]
+    holds = {_place(m["place"], defined) for m in stored if _made(m["value"], defined) == made}
+    block = ""
+    for row in rows if targets else ():
+        m = LABEL.match(row)
+        block = m[1] if m else block
+        if block in targets and (m := STORED.match(row)) and m["value"] == constant:
+            place = _place(m["place"], defined)
+            if place in holds or f"ptr {place}" in made:
+                return True
+        chosen = CHOSEN_OF.findall(row) if " = phi " in row else []
+        if (constant in [v for v, label in chosen if label in targets]
+                and made in [_made(v, defined) for v, _ in chosen]):  # fmt: skip
+            return True
+    return False
+
+
+def _made(value: str, defined: Mapping[str, str]) -> str:
+    """What makes a value, but for the names of what it is made of; conversions are left out.
+
+    >>> _made("%2", {"%2": "sext i32 %1 to i64", "%1": "urem i32 %0, 8, !dbg !3"})
+    'urem i32 %, 8'
+    """
+    said = defined.get(value, "")
+    while m := TURNED.match(said):
+        said = defined.get(m[1], "")
+    said = said.partition(", align")[0].partition(", !")[0]
+    if m := LOADED.match(said):
+        return f"load ptr {_place(m[1], defined)}"
+    return re.sub(NAME, "%", said) or value
+
+
+def _place(place: str, defined: Mapping[str, str]) -> str:
+    """A variable by its name, an element by how it is reached."""
+    said = defined.get(place, "")
+    return re.sub(NAME, "%", said.partition(", !")[0]) if "getelementptr" in said else place
+
+
+def chooses(row: str, column: int) -> bool:
+    """Whether a line of a program takes the lesser or greater of two values at a column.
+
+    >>> chooses("x = a < b ? a : b;", 7), chooses("if (a < b) c = b;", 7)
+    (True, False)
+    >>> chooses("if (a < 9) if (b > c) c = b;", 7)
+    False
+    """
+    return any(m.start() < column <= m.end() or not column
+               for m in LESSER.finditer(row[:MOST_ROW]))  # fmt: skip

@@ -1,0 +1,381 @@
+"""What no input reached: comparisons that came out one way only, lines that were never run.
+
+A mistake that one input in a million shows stands behind a comparison, and the output of any
+number of inputs does not vouch for what lies there.  Left out is what the original has as well, and
+what ends the program with an error, which nobody takes for a result.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import shlex
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from rheostat.measurement.code.altered.hash_texts import weakened
+from rheostat.measurement.code.bundled import bundled
+from rheostat.measurement.code.case import LEAST_NUMBER, Case, numbers_in
+from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.programs.program_inputs import ProgramInput
+from rheostat.measurement.code.reached.choices import MOST_ROW
+from rheostat.measurement.code.reached.constant_values import RECORD, Narrowing
+from rheostat.measurement.code.reached.guards import guards_rounding
+from rheostat.measurement.code.reached.marked_text import ARRAY, marked
+from rheostat.measurement.code.reached.marks import Comparison, Marked
+from rheostat.measurement.code.reached.open_marks import Left, left_of
+from rheostat.measurement.code.reached.source_places import Places
+from rheostat.measurement.code.reached.stated_ranges import stated_ends
+from rheostat.measurement.code.reached.sums import Digits
+from rheostat.measurement.code.reference import (
+    QUICK_S,
+    SINGLE_PRECISION,
+    Expected,
+    OneWay,
+)
+from rheostat.measurement.code.sandboxed.sandbox import give_away
+from rheostat.measurement.code.surroundings.same_text import without_blanks
+from rheostat.measurement.code.toolchain import BuildKind, compiler_absent
+from rheostat.measurement.code.verdict import Finding
+from rheostat.measurement.code.workbench import Built
+
+WHY = "what no run reached cannot be vouched for"
+UNREAD = "it cannot be built with marks of what is reached, the original can"
+RUNTIME = "reached.c"
+TEXT = BuildKind(
+    "reached", "clang", ("-gline-tables-only", "-gcolumn-info", "-w", "-fno-discard-value-names",
+                         "-ffp-contract=off", "-Xclang", "-disable-llvm-passes"), "-O1",
+)  # fmt: skip
+LINKED = BuildKind("reached", "clang", (), "-O1")
+UNMARKED = ("cuda", "opencl")
+"""Languages whose programs are not marked, but for CUDA that takes the place of CUDA on the host.
+
+What comes out one way in such an original is not known of a device, and a line of its text is its
+own question."""
+SOME_THREADS = (4, 64, 7, 2, 17)
+FEW, SOME, MOST = 6, 64, 512
+"""Inputs that are run with many threads; of many inputs, how many are run at first, and at all."""
+ENDS_S = 0.5
+"""CPU seconds of many inputs where only ends of values are left to be seen."""
+THREADS_S = 1.0
+"""The same of those that are run with many threads, which may wait for each other on few cores."""
+TIES = re.compile(r"==.*&&.*[<>]|[<>].*&&.*==")
+"""The lower index of two equal values, whose order `races` looks at: whether both ways are taken
+hangs on the data, and so does whether one of nothing at all (`best > 0`) may be among them."""
+LAUNCH = re.compile(r"<<<(.*?)>>>\s*\(")
+LEFT_OUT = "no input that was tried reaches this line of the original, which is not here: {}"
+WORDS = {"eq": "equal to", "lt": "less than", "gt": "greater than", "nan": "not a number, beside"}
+
+
+def unreached(case: Case) -> list[Finding]:
+    """Comparisons of the candidate that no input decides both ways, and lines that none reaches.
+
+    Parameters
+    ----------
+    case : Case
+        The candidate on its way.
+
+    Returns
+    -------
+    list of Finding
+        Empty also where inputs have no ranges, a build of its own lets nothing be marked, or the
+        text is the original's.
+    """
+    if case.shared_by_compiler:
+        return []
+    made = _marked(case, case.candidate) if case.original.inputs.ranges else None
+    if made is None and _refused(case, case.candidate) and _marked(case, case.original):
+        return [case.finding("output", UNREAD)]
+    if made and (cut := _cut_numbers(case, made[1])):
+        return cut
+    left, kept = Left(), bool(made and _own_values(case, made[1]))
+    most_s = [0.0]
+    for left in _stages(case, case.candidate, made, case.own_edges, most_s):
+        open_ = _beyond(case, left)
+        if not (kept or open_):
+            return _left_out(case)
+        most_s[0] = 0.0 if open_ else ENDS_S
+    return _beyond(case, left) + _too_narrow(case, left) + (_left_out(case) if made else [])
+
+
+def _cut_numbers(case: Case, whole: Sequence[Marked]) -> list[Finding]:
+    """Where the candidate cuts numbers of threads and the original does not."""
+    known = _lines(case.original)
+    return [Finding("output", *at[:2], said) for m in whole for at, said in m.cut
+            if without_blanks(case.candidate.row(*at[:2])) not in known]  # fmt: skip
+
+
+def _left_out(case: Case) -> list[Finding]:
+    """Rare cases of the original that no input reaches, where neither line nor numbers are here."""
+    own, numbers = _lines(case.candidate), set(numbers_in(case.candidate.text))
+    texts = dict.fromkeys(
+        text for text in _of_original(case)[3] if without_blanks(text) not in own
+        and not numbers & {n for n in numbers_in(text) if n >= LEAST_NUMBER}
+    )  # fmt: skip
+    return [case.finding("output", LEFT_OUT.format(text.strip())) for text in texts]
+
+
+def _own_values(case: Case, whole: Sequence[Marked]) -> list[Narrowing]:
+    """What the candidate narrows on lines that the original has not."""
+    known = _lines(case.original)
+    floats = SINGLE_PRECISION.search(case.original.text) or case.reference.tolerance.relative
+    return [n for m in whole for n in m.values if not (n.rounds and floats)
+            and without_blanks(case.candidate.row(*n.at[:2])) not in known]  # fmt: skip
+
+
+def _too_narrow(case: Case, left: Left) -> list[Finding]:
+    """Values near the end of what is kept of them, but for as many that the original keeps so."""
+    own = {n.at for n in _own_values(case, [Marked("", 0, values=[n for n, _ in left.values])])}
+    near = [(n, said) for n, said in left.values if n.at in own]
+    known = Counter(_of_original(case)[2]) if near else Counter()
+    made = []
+    for n, said in near:
+        known[n.most] -= 1
+        if known[n.most] < 0:
+            made.append(Finding("output", *n.at[:2], said))
+    return made
+
+
+def _other_lines(case: Case, left: Left) -> list[Finding]:
+    """Lines that were not reached and whose text the original has not."""
+    known = _lines(case.original)
+    return [Finding("output", file, line, "no input that was tried reaches this line")
+            for file, line in sorted(left.lines)
+            if without_blanks(case.candidate.row(file, line)) not in known]  # fmt: skip
+
+
+def _beyond(case: Case, left: Left) -> list[Finding]:
+    """Findings in what is left, without what comes out one way only in the original, too.
+
+    That is a line of the same text, or as many comparisons of the same kind with the same number.
+    """
+    by_text, by_kind = (
+        (Counter(c) for c in _of_original(case)[:2]) if left.comparisons else ({}, {})
+    )
+    others = []
+    unmarked = _lines(case.original) if case.original.language in UNMARKED else set()
+    for c, missing in left.comparisons:
+        row = case.candidate.row(*c.at[:2])
+        if without_blanks(row) in unmarked or guards_rounding(row, case.candidate.text):
+            continue
+        text, kind = (without_blanks(row), c.how, missing), (c.how, c.constant, missing)
+        row = row[:MOST_ROW]
+        if TIES.search(row) and (not c.constant or (c.constant == "0" and c.how != "eq")):
+            continue
+        if by_text[text] > 0:
+            by_text[text] -= 1
+            by_kind[kind] -= 1
+        else:
+            others.append((c, missing))
+    found_at = []
+    for c, missing in others:
+        kind = c.how, c.constant, missing
+        by_kind[kind] -= 1
+        if by_kind[kind] < 0:
+            found_at.append(_one_way(c, missing))
+    return sorted(found_at, key=lambda f: f.line) + _other_lines(case, left)
+
+
+def _of_original(case: Case) -> tuple[OneWay, OneWay, Counter[int], tuple[str, ...]]:
+    """What comes out one way only in the original, by the text of its line and by what is asked.
+
+    Behind it the ends of what it keeps of values that come near them, and lines it never reaches.
+    """
+    if case.reference.one_way is None:
+        own = case.original
+        made, left = _marked(case, own), Left()
+        kept = bool(made and any(m.values for m in made[1]))
+        for left in _stages(case, own, made, ()):
+            if not (kept or left.comparisons or left.lines):
+                break  # more runs leave nothing less
+        comparisons = left.comparisons
+        case.reference.one_way = (
+            Counter((without_blanks(own.row(*c.at[:2])), c.how, m) for c, m in comparisons),
+            Counter((c.how, c.constant, m) for c, m in comparisons),
+            Counter(n.most for n, _ in left.values),
+            tuple(own.row(*at) for at in sorted(left.lines | _rare(comparisons))),
+        )
+    return case.reference.one_way
+
+
+def _rare(comparisons: Sequence[tuple[Comparison, bool]]) -> set[tuple[str, int]]:
+    """Lines whose comparison with a whole number from 3 on never held."""
+    return {c.at[:2] for c, missing in comparisons
+            if missing and c.constant.isdecimal() and int(c.constant) >= LEAST_NUMBER}  # fmt: skip
+
+
+def _one_way(c: Comparison, missing: bool) -> Finding:
+    other = c.constant or "what it is compared with"
+    seen = "never" if missing else "always"
+    message = f"with the inputs that were tried this is {seen} {WORDS[c.how]} {other}"
+    return Finding("output", c.at[0], c.at[1], message)
+
+
+def _lines(program: Program) -> set[str]:
+    """Lines of a text without blanks; launches also as the calls that stand for them elsewhere."""
+    rows = program.text.splitlines()
+    called = [LAUNCH.sub(r"(\1, ", x) for x in rows] if program.language == "cuda" else []
+    return {without_blanks(x) for x in (*rows, *called)}
+
+
+def lines_of_original(case: Case, code: str) -> Callable[[str], bool]:
+    """Whether a row of the candidate's text as LLVM's is of a line that the original has.
+
+    Parameters
+    ----------
+    case : Case
+        The candidate on its way.
+    code : str
+        LLVM's text of one of its sources.
+    """
+    known, places = _lines(case.original), Places(code, case.candidate.files)
+
+    def of_original(row: str) -> bool:
+        at = places.of(row)
+        return at is not None and without_blanks(case.candidate.row(*at[:2])) in known
+
+    return of_original
+
+
+def _marked(
+    case: Case, program: Program, *, weak: bool = False
+) -> tuple[Built, list[Marked]] | None:  # fmt: skip
+    """The program built with marks; None where that cannot be done, or no hash is made weak."""
+    if program.build or _unmarked(case, program) or compiler_absent(program, "clang"):
+        return None
+    whole: list[Marked] = []
+    for made in compiler_texts(case, program):
+        if not made.ok:
+            return None
+        first = whole[-1].end if whole else 0
+        values = sum(len(m.values) for m in whole)
+        stated = stated_ends(case.original.inputs)
+        code = made.said.stdout
+        if weak:
+            known = {n % 2**32 for n in numbers_in(case.original.text)}
+            code, hashes = weakened(code, known, theirs=lines_of_original(case, code))
+            if not hashes:
+                return None
+        whole.append(marked(code, program.files, first, values, stated))
+    if not whole[-1].end:  # nothing of the program's own
+        return None
+    built = case.bench.build(_linked(program, whole), LINKED)
+    return (built, whole) if built.ok else None
+
+
+def _unmarked(case: Case, program: Program) -> bool:
+    """Whether it is for a device: the host is slow with what is quick in another language."""
+    on_host = program.language == "cuda" and case.on_host and case.original_on_host
+    return program.language in UNMARKED and not on_host
+
+
+def _refused(case: Case, program: Program) -> bool:
+    """Whether the compiler refuses its text; a build that was stopped, by load say, is none."""
+    if not case.original.inputs.ranges or program.build or _unmarked(case, program):
+        return False
+    return any(not made.ok and not made.said.stopped for made in compiler_texts(case, program))
+
+
+def compiler_texts(case: Case, program: Program, kind: BuildKind = TEXT) -> Iterator[Built]:
+    """Each source as the compiler's own text; built once."""
+    headers = {n: t for n, t in program.files.items() if n not in program.sources}
+    for source in program.sources:
+        alone = replace(program, files={source: program.files[source], **headers})
+        yield case.bench.build(alone, kind, output=("-S", "-emit-llvm", "-o", "-"))
+
+
+def linked(program: Program, texts: dict[str, str]) -> Program:
+    """A program that is built of LLVM's texts and sources beside them."""
+    parallel = ["-fopenmp"] * (program.language in ("openmp", "target"))
+    libraries = [f for f in program.flags if f.startswith("-l")]
+    words = ["-O1", "-w", "-pthread", *parallel, *texts, *libraries, "-o", "program"]
+    driver = "{cxx}" if program.is_cxx else "{cc}"
+    return replace(program, files=texts, language="serial",
+                   build=("sh", "-c", f"{driver} {shlex.join(words)}"))  # fmt: skip
+
+
+def _linked(program: Program, whole: Sequence[Marked]) -> Program:
+    """The marked texts and the file that keeps what the marks say."""
+    runtime = bundled("runtimes", RUNTIME)
+    texts = {f"{ARRAY}{i}.ll": m.text for i, m in enumerate(whole)}
+    values = max(1, sum(len(m.values) for m in whole))
+    texts[RUNTIME] = f"#define REACHED_B {whole[-1].end}\n#define VALUES {values}\n{runtime}"
+    return linked(program, texts)
+
+
+def _stages(
+    case: Case, program: Program, made: tuple[Built, list[Marked]] | None,
+    own_edges: Sequence[Expected], most_s: Sequence[float] = (0.0,),
+) -> Iterator[Left]:  # fmt: skip
+    """What is left after more and more runs; many take ``most_s`` CPU seconds at most if not 0."""
+    if made is None:
+        return
+    built, whole = made
+    place = Path(tempfile.mkdtemp(prefix="reached", dir=case.bench.folder))
+    give_away(place)
+    try:
+        for inputs, count in _runs(case, own_edges):
+            limits = case.limits(case.reference.expected[0], count)
+            seconds = most_s[0] if len(inputs) > 2 * SOME else THREADS_S * (count > 1)
+            case.bench.run_each(built, inputs, limits, threads=count, kept=place,
+                                most_cpu_s=seconds)  # fmt: skip
+            left = left_of(whole, _bytes(place / "reached", whole[-1].end), program)
+            left.values = _near(whole, place / "values", numbers_in(case.original.text))
+            yield left
+        weak = _marked(case, program, weak=True) if program is case.candidate else None
+        if (
+            weak and weak[1][-1].end == whole[-1].end
+        ):  # what stands behind two hashes that are alike
+            inputs, count = next(_runs(case, own_edges))
+            limits = case.limits(case.reference.expected[0], count)
+            case.bench.run_each(weak[0], inputs, limits, threads=count, kept=place)
+            values = left.values
+            left = left_of(whole, _bytes(place / "reached", whole[-1].end), program)
+            left.values = values
+            yield left
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _near(whole: Sequence[Marked], path: Path, known: Sequence[int]) -> list[tuple[Narrowing, str]]:
+    """Values that came near the end of what is kept of them, which no ``known`` number says."""
+    every = [n for m in whole for n in m.values]
+    left = _bytes(path, len(every) * RECORD.size)
+    return [(n, said) for n in every if (said := n.finding(left))
+            and not (isinstance(n, Digits) and n.is_known(left, known))]  # fmt: skip
+
+
+def _runs(
+    case: Case, own_edges: Sequence[Expected]
+) -> Iterator[tuple[Sequence[ProgramInput], int]]:
+    """Inputs and numbers of threads, those that tell most first."""
+    reference = case.reference
+    every = [*case.inputs(), *own_edges]
+    yield [e.given for e in every], 1
+    if alone := [e.given for e in reference.without_arguments]:
+        yield alone, 1  # from a start of its own: each has as many arguments as the first
+    rng = np.random.default_rng([reference.seed, 9])
+    beside = [given for given, _ in case.beside_multiples][:SOME]
+    corners = reference.original.inputs.corners(rng, 2)
+    ends = corners if reference.expected[0].cpu_s < QUICK_S else ()
+    if beside or ends:
+        yield [*beside, *ends], 1  # what the ends of ranges bound is the same twice
+    quick = [e.given for e in every if e.cpu_s < QUICK_S][:FEW]
+    if quick and (case.is_parallel or case.starts_threads):
+        yield from ((quick, count) for count in SOME_THREADS)
+    many = [given for given, _ in case.many]
+    random.Random(reference.seed).shuffle(many)  # parts of ranges take turns in it
+    many = many[: SOME if case.on_host else MOST]
+    yield from ((some, 1) for some in (many[:SOME], many[SOME:]) if some)
+
+
+def _bytes(path: Path, size: int) -> bytes:
+    """What the runs left; nothing where they left no plain file."""
+    known = path.read_bytes()[:size] if path.is_file() and not path.is_symlink() else b""
+    return known.ljust(size, b"\0")

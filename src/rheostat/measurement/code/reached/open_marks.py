@@ -1,0 +1,152 @@
+"""What the marks of a program's runs leave open: comparisons that miss an outcome, and lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from rheostat.measurement.code.programs.program import PRAGMA, Program
+from rheostat.measurement.code.reached.constant_values import Narrowing
+from rheostat.measurement.code.reached.marks import Block, Comparison, Marked
+
+PRAGMA_LINE = re.compile(PRAGMA)
+LOOPS = re.compile(r"\b(?:for|simd|loop|distribute|taskloop)\b")
+COLLAPSED = re.compile(r"\bcollapse\s*\(\s*(\d+)")
+WHOLE, ORDER = "whole", "order"
+"""Lines whose comparisons are the compiler's; those where it makes some that ask for an order."""
+Key = tuple[tuple[str, int, int], str, str]
+
+
+@dataclass
+class Left:
+    """Comparisons with whether they never held (else: always), lines that were not reached.
+
+    ``values`` came near the end of what is kept of them, with what is to be said of each.
+    """
+
+    comparisons: list[tuple[Comparison, bool]] = field(default_factory=list)
+    lines: set[tuple[str, int]] = field(default_factory=set)
+    values: list[tuple[Narrowing, str]] = field(default_factory=list)
+
+
+def left_of(whole: Sequence[Marked], seen: bytes, program: Program) -> Left:
+    """What a program's runs leave open.
+
+    Parameters
+    ----------
+    whole : sequence of Marked
+        The program's sources.
+    seen : bytes
+        What stands at the marks' offsets after the runs.
+    program : Program
+        Its text.
+
+    Returns
+    -------
+    Left
+        Without what OpenMP's pragmas make, and what leads to nothing but an error's end.
+    """
+    made = _made_by_pragmas(program)
+    held, failed, counts = set[Key](), set[Key](), dict[Key, Comparison]()
+    for one in whole:
+        for c in one.comparisons:
+            how = made.get(c.at[:2], "")
+            chosen = how == ORDER and _is_chosen(program.row(*c.at[:2]), c.constant)
+            if how == WHOLE or (how == ORDER and c.how != "eq" and not chosen):
+                continue
+            if c.of >= 0 and not (seen[c.of] and seen[c.of + 1]):
+                continue
+            key = (c.at, c.how, c.constant)
+            false, true = bool(seen[c.offset]), bool(seen[c.offset + 1])
+            held |= {key} if (true if c.asks_this else false) else set()
+            failed |= {key} if (false if c.asks_this else true) else set()
+            if true != false and not _harmless(one, seen, c, true):
+                counts[key] = c
+    left = Left([(c, k not in held) for k, c in counts.items() if (k in held) != (k in failed)])
+    left.lines = {(f, n) for f, n in _never(whole, seen) - made.keys()
+                  if re.search(r"\w", program.row(f, n))}  # fmt: skip
+    return left
+
+
+def _is_chosen(row: str, constant: str) -> bool:
+    """Whether the head of a loop itself compares with a number and chooses.
+
+    >>> [_is_chosen("for (int b = 0; b < (n < 300 ? n : 300); b++)", c) for c in ("300", "299")]
+    [True, False]
+    """
+    return "?" in row and constant.isdecimal() and bool(re.search(rf"\b{constant}\b", row))
+
+
+def _never(whole: Sequence[Marked], seen: bytes) -> set[tuple[str, int]]:
+    """Lines of blocks that were not run, in functions that something refers to."""
+    never, reached = set[tuple[str, int]](), set[tuple[str, int]]()
+    for one in whole:
+        ways = {function: _ways(one, function) for function in one.functions}
+        for (function, label), block in one.blocks.items():
+            if seen[block.offset]:
+                reached |= block.places
+            elif label in ways.get(function, ()) and not (block.stops or block.by_compiler):
+                never |= block.places
+    return never - reached
+
+
+def _ways(one: Marked, function: str) -> set[str]:
+    """The blocks that some way leads to from a function's first, by the text."""
+    own = [label for f, label in one.blocks if f == function]
+    known, open_ = set(own[:1]), own[:1]
+    while open_:
+        targets = set(one.blocks[function, open_.pop()].targets) - known
+        open_ += [t for t in targets if (function, t) in one.blocks]
+        known |= targets
+    return known
+
+
+def _harmless(one: Marked, seen: bytes, c: Comparison, came_true: bool) -> bool:
+    """Whether the way not taken ends with an error, or joins the other with nothing done."""
+    if c.targets is None:
+        return False
+    taken, missing = c.targets if came_true else c.targets[::-1]
+    joined = one.blocks.get((c.function, taken))
+    visited: set[str] = set()
+
+    def harmless(label: str) -> bool:
+        block: Block | None = one.blocks.get((c.function, label))
+        if label == taken or label in visited:
+            return joined is not None and not joined.chooses
+        visited.add(label)
+        if block is None or seen[block.offset]:
+            return False
+        return block.stops or (not block.acts and all(map(harmless, block.targets)))
+
+    return missing != taken and harmless(missing)
+
+
+def _made_by_pragmas(program: Program) -> dict[tuple[str, int], str]:
+    r"""Lines of OpenMP's pragmas, and the heads of the loops behind them, by what is made there.
+
+    >>> text = "#pragma omp for collapse(2)\nfor (;;)\nfor (;;)\nfor (;;) ;"
+    >>> {n: how for (_, n), how in _made_by_pragmas(Program({"a.c": text}, "openmp")).items()}
+    {1: 'whole', 2: 'order', 3: 'order'}
+    """
+    made: dict[tuple[str, int], str] = {}
+    for file, text in program.files.items():
+        made |= {(file, n): how for n, how in _heads(text.splitlines())}
+    return made
+
+
+def _heads(rows: Sequence[str]) -> Iterator[tuple[int, str]]:
+    loops = open_ = 0
+    goes_on = False
+    for number, row in enumerate(rows, 1):
+        pragma = bool(PRAGMA_LINE.search(row))
+        if pragma or goes_on:
+            deeper = COLLAPSED.search(row)
+            loops = int(deeper[1]) if deeper else max(loops * goes_on, bool(LOOPS.search(row)))
+            goes_on = row.rstrip().endswith("\\")
+            yield number, WHOLE
+        elif loops and (open_ or re.search(r"\bfor\s*\(", row)):
+            open_ += row.count("(") - row.count(")")
+            yield number, ORDER
+            loops -= open_ <= 0
+            open_ = max(open_, 0)

@@ -1,0 +1,51 @@
+"""A program on many inputs from one start of the sandbox, which takes longer than most programs.
+
+A library that is loaded before the program forks ahead of its main (``runtimes/each_input.c``): a
+run costs a third of a millisecond, and no text is changed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from rheostat.measurement.code.bundled import bundled
+from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.programs.program_inputs import ProgramInput
+from rheostat.measurement.code.toolchain import BuildKind, tool
+
+LIBRARY = "each_input"
+KIND = BuildKind("loaded before", "gcc" if tool("gcc") else "clang", ("-shared", "-fPIC"), "-O1")
+HEAD = re.compile(r"(\d+) (\d+)\n")
+
+
+def library(name: str = LIBRARY) -> Program:
+    """What is loaded before a program: what forks, or another one of that name."""
+    text = bundled("runtimes", f"{name}.c")
+    return Program({f"{name}.c": text}, flags=("-ldl",), is_kept=True)
+
+
+def asked(every: Sequence[ProgramInput], most_cpu_s: float, reads_stderr: bool) -> str:
+    r"""The inputs as the library reads them.
+
+    >>> asked([ProgramInput(("7", "x"), "in")], 0.5, False)
+    '2\x00500\x000\x007\x00x\x00in\x00'
+    """
+    count = len(every[0].arguments)
+    words = [str(count), str(round(1000 * most_cpu_s)), str(int(reads_stderr))]
+    words += [text for given in every for text in (*given.arguments, given.stdin)]
+    return "".join(f"{word}\0" for word in words)
+
+
+def printed(said: str) -> list[str | None]:
+    r"""What each run printed; None where it failed.
+
+    >>> printed("0 3\na b256 1\nx0 0\n")
+    ['a b', None, '']
+    """
+    made: list[str | None] = []
+    at = 0
+    while head := HEAD.match(said, at):
+        at = head.end() + int(head[2])
+        made.append(said[head.end() : at] if head[1] == "0" else None)
+    return made

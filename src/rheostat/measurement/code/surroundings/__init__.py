@@ -1,0 +1,1 @@
+"""What a program may go by beside its inputs: libraries, compilers, clocks, addresses."""

@@ -1,0 +1,156 @@
+"""The same output with another C library, clock, number of processors, or edition of C and C++.
+
+Two builds of one program on one machine sort equal elements alike, read one clock and are told the
+same number, so that what hangs on them shows only where they are others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from rheostat.measurement.code.bundled import bundled
+from rheostat.measurement.code.case import Case
+from rheostat.measurement.code.parsing.compare_output import differences
+from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.programs.program_inputs import ProgramInput
+from rheostat.measurement.code.reference import Expected
+from rheostat.measurement.code.sandboxed.capture import SandboxRun
+from rheostat.measurement.code.verdict import Finding
+from rheostat.measurement.code.workbench import Built
+
+LIBRARY, HEADER = "another_library", "another_library.h"
+ASKS = re.compile(
+    r"omp_get_num_procs|sysconf|get_nprocs(?:_conf)?|std::thread::hardware_concurrency"
+)
+COUNTS = (1, 3, 64, 0)
+"""With 0 as where nobody can tell."""
+LEFT_OPEN = re.compile(
+    r"qsort|s?rand(?:om)?|clock(?:_gettime)?|gettimeofday|time|omp_get_wtime|std::chrono::\w+"
+)
+SORTS = re.compile(r"\b(?:sort|partial_sort|nth_element)\s*\(")
+SOME = 128
+"""Of many inputs, how many are run so."""
+NAMED, ANOTHER_PLACE = "__FILE__", "/home/somebody_else/a_longer_path/program2.cc"
+CHARACTERS = re.compile(
+    r"(?<!signed )\bchar\b(?!\s*(?:const\s*)?\*\s*(?:\*|argv|const\s+argv))|\bstd::string\b"
+)
+UNSIGNED = " and char without a sign (as on ARM, -funsigned-char)"
+ASSERTS = re.compile(r"assert|NDEBUG")
+WITHOUT_ASSERTS = " and without assertions (-DNDEBUG)"
+EDITIONS = {
+    "c": (("gnu23", "gnu2x"), ("gnu89", "gnu99")),
+    "c++": (("gnu++26", "gnu++23", "gnu++20"), ("gnu++98", "gnu++11", "gnu++14")),
+}
+"""From the newest down and from the oldest up: of each the first that a program builds as."""
+EDITION = " and as another edition of the language (-std={})"
+PLACED = " and built elsewhere (__FILE__)"
+OTHERWISE = " and what C leaves open done otherwise (order of equal elements, rand, clock)"
+
+
+def elsewhere(case: Case) -> list[Finding]:
+    """What is wrong where equal elements, the clock, or the number of processors are others.
+
+    Parameters
+    ----------
+    case : Case
+        The candidate on its way.
+
+    Returns
+    -------
+    list of Finding
+        Empty also where it asks for none of them, or the original prints something else then.
+    """
+    known = _known(case)
+    for how, environment, threads, flags in _ways(case):
+
+        def printed(
+            program: Program, inputs: Sequence[ProgramInput],
+            environment: dict[str, str] = environment, threads: int = threads,
+            flags: tuple[str, ...] = flags,
+        ) -> list[str | None]:  # fmt: skip
+            program = replace(program, flags=(*flags, *program.flags))
+            made = case.bench.build(_resorted(program), case.kind)
+            made = made if made.ok else case.bench.build(program, case.kind)
+            limits = case.limits(case.reference.expected[0], threads)
+            return case.bench.run_each(made, inputs, limits, environment=environment,
+                                       threads=threads, beside=(LIBRARY,))  # fmt: skip
+
+        outputs = printed(case.candidate, [given for given, _ in known])
+        apart = [
+            (given, output, got) for (given, output), got in zip(known, outputs, strict=True)
+            if got is not None and differences(got, output, case.reference.agreed)
+        ]  # fmt: skip
+        ours = printed(case.original, [given for given, *_ in apart]) if apart else []
+        for (given, output, got), own in zip(apart, ours, strict=True):
+            if own is not None and not differences(own, output, case.reference.agreed):
+                run, expected = SandboxRun(0, got, "", 0, 0, 0), Expected(given, output, 0, 0)
+                return case.wrong("output", run, expected, how)
+    return []
+
+
+def _ways(case: Case) -> Iterator[tuple[str, dict[str, str], int, tuple[str, ...]]]:
+    """What is done otherwise: in words, in the environment, with how many threads and flags."""
+    if NAMED in case.candidate.text and NAMED not in case.original.text:
+        yield PLACED, {}, 1, (f'-D{NAMED}="{ANOTHER_PLACE}"', "-Wno-builtin-macro-redefined")
+    yield from _built_otherwise(case)
+    names = case.bench.imports(case.built) or frozenset()
+    if any(ASKS.fullmatch(n) for n in names):
+        for count in COUNTS:
+            yield f" and {count} processors", {"RHEOSTAT_PROCESSORS": str(count)}, 2, ()
+    if any(LEFT_OPEN.fullmatch(n) for n in names) or _sorts(case.candidate):
+        yield OTHERWISE, {"RHEOSTAT_LIBRARY": "1"}, 1, ()
+
+
+def _built_otherwise(case: Case) -> Iterator[tuple[str, dict[str, str], int, tuple[str, ...]]]:
+    """Flags that people add to a build, where they make another program of the candidate."""
+    candidate = case.candidate
+    if candidate.build or case.on_host or not (plain := _bytes(case.built)):
+        return
+    every = [
+        [(UNSIGNED, "-funsigned-char")] if CHARACTERS.search(candidate.text) else [],
+        [(WITHOUT_ASSERTS, "-DNDEBUG")] if ASSERTS.search(candidate.text) else [],
+        *([(EDITION.format(e), f"-std={e}") for e in some] for some in _editions(candidate)),
+    ]
+    for ways in every:
+        for how, flag in ways:
+            other = replace(candidate, flags=(flag, *candidate.flags))
+            if made := _bytes(case.bench.build(other, case.kind)):
+                if made != plain:
+                    yield how, {}, 1, (flag,)
+                break
+
+
+def _editions(program: Program) -> tuple[tuple[str, ...], ...]:
+    """Of its language, unless its build names one."""
+    named = any(f.startswith("-std=") or f == "-ansi" for f in program.flags)
+    return () if named else EDITIONS["c++" if program.is_cxx else "c"]
+
+
+def _bytes(built: Built) -> bytes:
+    """What was built; empty where nothing was."""
+    path = built.folder / built.binary
+    return path.read_bytes() if built.ok and path.is_file() else b""
+
+
+def _known(case: Case) -> list[tuple[ProgramInput, str]]:
+    """Inputs with the original's output: the largest, and those that are quick."""
+    reference = case.reference
+    every = [*reference.small, *reference.expected[:1]]
+    many = case.many[:: len(case.many) // SOME + 1]
+    return [*((e.given, e.output) for e in every), *many]
+
+
+def _sorts(program: Program) -> bool:
+    text = program.text
+    return program.is_cxx and program.language != "cuda" and bool(SORTS.search(text))
+
+
+def _resorted(program: Program) -> Program:
+    """The program, its calls of std::sort and the like replaced; by its own build as it is."""
+    if program.build or not _sorts(program):
+        return program
+    text = bundled("runtimes", HEADER)
+    flags = ("-include", HEADER, *program.flags)
+    return replace(program, files={**program.files, HEADER: text}, flags=flags)
