@@ -99,7 +99,7 @@ def missed(
     log tells the effect, the forecast errs by application, and k applications promise no more than
     conformal risk control of k units does [Angelopoulos2024]_: one of k + 1 may miss in all its
     jobs.  Of that one the share ``doubt`` is expected to.  k counts applications by their jobs
-    (Kish), since few may carry the advice.
+    (Kish), since few may carry the advice; where it is less than two nothing is promised.
     """
     if parts is None or not parts[1].any():
         return None
@@ -110,7 +110,8 @@ def missed(
     if doubt is not None:
         jobs = np.bincount(owners[:, 0], parts[1].mean(axis=0), minlength=1)
         k = float(jobs.sum() ** 2 / (jobs**2).sum())
-        mean, high = (k * mean + doubt) / (k + 1), (k * high + 1) / (k + 1)
+        mean = (k * mean + doubt) / (k + 1)
+        high = (k * high + 1) / (k + 1) if k >= 2 else 1.0
     return mean, float(low), float(high)
 
 

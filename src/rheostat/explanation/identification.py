@@ -36,7 +36,8 @@ def _answer(log: Identification) -> tuple[str, ...]:
         return (f"No: a trial contradicts {log.conflict}. What chance showed counts more.",)
     if by == "trial":
         return (
-            f"Yes: {log.turned} jobs of {log.turned_apps} applications ran at another setting "
+            f"Yes: {log.turned} jobs of {log.turned_apps} application"
+            f"{'s' * (log.turned_apps != 1)} ran at another setting "
             "than was asked for, drawn by chance.",
         )
     if by == "repeats":
