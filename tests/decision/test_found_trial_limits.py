@@ -44,10 +44,10 @@ def said(found):
 def test_jobs_that_nobody_named_are_a_trial_from_300_up_to_half_of_them(count, outcome):
     log, part = moved(4000, count, user=users(4000))
     found = with_found_trial(log, "nodes")
-    assert (outcome in said(found)) if outcome else found is log
+    assert (outcome in said(found)) if outcome else found.notes == log.notes
     assert ("nodes_requested" in found.columns) == (outcome == TAKEN)
+    assert found.frame["nodes"].to_list() == np.where(part, 16, 8).tolist()
     if outcome == TAKEN:
-        assert found.frame["nodes"].to_list() == np.where(part, 16, 8).tolist()
         assert found.frame["nodes_requested"].to_list() == [8] * 4000
         assert found.notes[-1].count == count
 
@@ -248,9 +248,24 @@ def test_a_column_of_names_is_groups_and_one_of_numbers_ranks_at_equal_requests(
     assert missing == pytest.approx([-1.5, 0.0, 0.0, 1.5])  # typical, beside the one in the middle
 
 
-def test_received_is_what_jobs_were_given_where_that_is_a_number_above_none():
-    log = table({"nodes": [4, 4, 4], "nodes_alloc": [8, 0, None]})
-    assert found_trial._received(log, "nodes").tolist() == [8.0, 4.0, 4.0]
-    assert found_trial._received(log.select(["nodes"]), "nodes") is None
-    empty = table(pl.DataFrame({"nodes": [4], "nodes_alloc": pl.Series([None], dtype=pl.Int64)}))
-    assert found_trial._received(empty, "nodes") is None
+def test_jobs_ran_at_what_they_were_given_where_that_is_a_number_above_none():
+    """Whatever the reason: what was not drawn by chance ran there as well."""
+    log = table({"submit_s": [1.0, 2.0, 3.0], "nodes": [4, 4, 4], "nodes_alloc": [8, 0, None]})
+    assert with_found_trial(log, "nodes").frame["nodes"].to_list() == [8, 4, 4]
+    alone = log.select(["submit_s", "nodes"])
+    assert with_found_trial(alone, "nodes") is alone
+    why, _ = moved(4000, 400, user=lambda part: np.where(part, "eve", "bob"))
+    found = with_found_trial(why, "nodes")
+    assert "there were reasons" in said(found)
+    assert "nodes_requested" not in found.columns
+    assert found.frame["nodes"].to_list() == why.frame["nodes_alloc"].to_list()
+
+
+def test_of_jobs_that_a_column_names_the_others_were_not_turned():
+    """They ran at what they were given too, and that counts as what they had asked for."""
+    log, part = moved(400, 100, user=users(400), random=lambda part: part)
+    given = np.where(part, 16, np.where(np.arange(400) % 7 == 0, 4, 8))
+    found = with_found_trial(table(log.frame.with_columns(nodes_alloc=pl.Series(given))), "nodes")
+    assert found.notes[-1].count == 100
+    assert found.frame["nodes"].to_list() == given.tolist()
+    assert found.frame["nodes_requested"].to_list() == np.where(part, 8, given).tolist()

@@ -135,3 +135,14 @@ def test_jobs_that_did_not_run_as_planned_are_noted_with_the_first_twenty() -> N
     as_planned = with_trial(ran.rows(range(3)), plan, RAN)
     assert as_planned.notes == ()
     assert as_planned.schema[ASKED].meaning == "nodes as submitted"
+
+
+def test_a_job_ran_as_planned_where_it_was_given_what_the_plan_says() -> None:
+    """`sacct` keeps what was asked for beside it (ReqNodes, AllocNodes)."""
+    plan = table({"job_id": [1, 2, 3], "nodes": [2, 2, 8], "nodes_requested": [8, 8, 8],
+                  "takes_part": [True, True, False]})  # fmt: skip
+    log = table({"job_id": [1, 2, 3], "nodes": [8, 8, 4], "nodes_alloc": [2, 4, None]})
+    made = with_trial(log, plan, "nodes")
+    assert made.frame["nodes"].to_list() == [2, 4, 4]
+    assert made.frame["nodes_requested"].to_list() == [8, 8, 8]
+    assert [n.rows for n in made.notes] == [(1,)]

@@ -64,8 +64,9 @@ def with_found_trial(log: JobTable, knob: str) -> JobTable:
     Returns
     -------
     JobTable
-        As it is where nothing ran otherwise.  KNOB_requested of the log itself stays where jobs
-        that ran otherwise may have been drawn, and goes where users or others had reasons.
+        As it is where nothing ran otherwise; else ``knob`` is what jobs ran at, whoever chose it.
+        KNOB_requested of the log itself stays where jobs that ran otherwise may have been drawn,
+        and goes where users or others had reasons.
 
     Examples
     --------
@@ -82,17 +83,32 @@ def with_found_trial(log: JobTable, knob: str) -> JobTable:
         return log
     if requested(knob) in log.columns:
         return log if ARM in log.columns else _stated(log, knob)
+    asked = log.frame[knob].cast(pl.Float64).to_numpy()
+    recorded = bool(log.frame[f"{knob}_alloc"].count()) if f"{knob}_alloc" in log.columns else False
+    log = as_ran(log, knob)
     if every := next((c for c in log.columns if NAMED.search(c.lower()) and _of_all(log, c)), ""):
         return _all_drawn(log, knob, every)
     named = next((c for c in log.columns if NAMED.search(c.lower()) and _flags(log, c)), None)
-    ran = _received(log, knob)
-    if named is None and ran is None:
+    if named is None and not recorded:
         return log
     flagged = np.ones(len(log), dtype=bool) if named is None else _flagged(log, named)
-    asked = log.frame[knob].cast(pl.Float64).to_numpy()
-    if ran is None:
-        ran, asked = asked, _usual(log, asked, flagged)
+    asked = asked if recorded else _usual(log, asked, flagged)
+    ran = log.frame[knob].cast(pl.Float64).to_numpy()
     return _judged(log, knob, named, np.where(flagged, _moved(ran, asked), 0.0), asked)
+
+
+def as_ran(log: JobTable, knob: str) -> JobTable:
+    """The log with ``knob`` as jobs received it, where KNOB_alloc says so.
+
+    >>> from rheostat import table
+    >>> as_ran(table({"nodes": [2, 8], "nodes_alloc": [4, None]}), "nodes").frame["nodes"].to_list()
+    [4, 8]
+    """
+    if (name := f"{knob}_alloc") not in log.columns:
+        return log
+    got = pl.col(name).cast(log.frame[knob].dtype)
+    ran = pl.when(got > 0).then(got).otherwise(pl.col(knob))
+    return log.with_columns([log.schema[knob]], **{knob: ran})
 
 
 def _all_drawn(log: JobTable, knob: str, named: str) -> JobTable:
@@ -163,11 +179,12 @@ def _judged(log: JobTable, knob: str, named: str | None, y: Array, asked: Array)
         return log.noted(Note(f"{said}: {NOT_DRAWN}"))
     said = f"{jobs}; {_tested(columns, 'which or at what', sure)}"
     kind = log.frame[knob].dtype
-    values = pl.Series(asked, nan_to_null=True)
-    ran = pl.Series(asked * np.exp(y), nan_to_null=True)
-    values, ran = ((v.round().cast(kind) if kind.is_integer() else v) for v in (values, ran))
+    ran = log.frame[knob].cast(pl.Float64).to_numpy()
+    stay = (y == 0) & np.isfinite(asked)
+    values = pl.Series(np.where(stay, ran, asked), nan_to_null=True)
+    values = values.round().cast(kind) if kind.is_integer() else values
     kept = Column(requested(knob), log.schema[knob].unit, Moment.SUBMIT, f"{knob} as submitted")
-    made = log.with_columns([kept], **{requested(knob): values, knob: ran})
+    made = log.with_columns([kept], **{requested(knob): values})
     return made.noted(Note(f"{said}; what is recorded nowhere is not tested: {TAKEN}", (), count))
 
 
@@ -225,16 +242,6 @@ def _statistic(column: Codes | Array, y: Array) -> float:
 def _most(column: Codes | Array, y: Array) -> float:
     """The largest that `_statistic` can be."""
     return float(y @ y if column.dtype.kind == "i" else np.sqrt((column @ column) * (y @ y)))
-
-
-def _received(log: JobTable, knob: str) -> Array | None:
-    """What jobs ran at where that is recorded, else what they asked for."""
-    name = f"{knob}_alloc"
-    if name not in log.columns or not log.frame[name].count():
-        return None
-    got = log.frame[name].cast(pl.Float64)
-    kept = pl.select(pl.when(got > 0).then(got).otherwise(log.frame[knob])).to_series()
-    return kept.cast(pl.Float64).to_numpy()
 
 
 def _flags(log: JobTable, name: str) -> bool:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from rheostat.core.jobs import Column, JobTable, Moment, Note
 from rheostat.core.outcome import Array, Predictor
 from rheostat.decision.placebo import clustered, left, numbered
+from rheostat.decision.trials.found_trial import as_ran
 from rheostat.decision.trials.trial import Trial, plan_trial
 from rheostat.measurement.tables import with_numbers
 from rheostat.prediction.features.requested_settings import as_requested, requested
@@ -178,7 +179,7 @@ def with_trial(log: JobTable, plan: JobTable, knob: str) -> JobTable:
     Parameters
     ----------
     log : JobTable
-        Runs with job_id and ``knob``.
+        Runs with job_id and ``knob``; KNOB_alloc, where there is one, is what jobs received.
     plan : JobTable
         As `plan_trial` made it.
     knob : str
@@ -204,7 +205,8 @@ def with_trial(log: JobTable, plan: JobTable, knob: str) -> JobTable:
     kind = "counts" if log.frame[knob].dtype.is_integer() else "numbers"
     planned = with_numbers(plan.frame, "plan of a trial", **{kind: (knob, asked)})
     wanted = planned.select(pl.col("job_id").cast(pl.String), asked, pl.col(knob).alias("_planned"))
-    own = pl.col(asked if asked in log.columns else knob).alias("_own")
+    own = log.frame[asked if asked in log.columns else knob].alias("_own")
+    log = log if asked in log.columns else as_ran(log, knob)
     ids = log.frame.select(pl.col("job_id").cast(pl.String), knob, own)
     joined = ids.join(wanted.unique("job_id"), on="job_id", how="left", maintain_order="left")
     part = pl.col("_planned") != pl.col(asked)
