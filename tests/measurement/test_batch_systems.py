@@ -234,6 +234,16 @@ def test_of_a_job_with_two_records_the_last_run_counts(tmp_path):
     assert [note.rows for note in jobs.notes if note.dropped] == [(3,)]
 
 
+def test_jobs_of_pbs_without_an_end_are_noted(tmp_path):
+    others = "".join(f"09/01/2026 09:20:0{i};{event};{job};queue=work\n" for i, (event, job) in
+                     enumerate([("Q", "8.srv"), ("S", "8.srv"), ("Q", "9.srv"), ("L", "license"),
+                                ("Q", "3[].srv")]))  # fmt: skip
+    jobs = read(written(tmp_path, PBS.format(status=0) + others))
+    (note,) = (n for n in jobs.notes if n.dropped)
+    assert (len(jobs), note.rows) == (1, (3, 4))
+    assert "no line of its end (E)" in note.message
+
+
 def test_a_job_that_waits_or_runs_has_no_end(tmp_path):
     waits = {**FLUX["jobs"][0], "state": "SCHED", "t_run": None, "result": None}
     jobs = read(written(tmp_path, json.dumps({"jobs": [waits, {**FLUX["jobs"][0], "id": 8}]})))

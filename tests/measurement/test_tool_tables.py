@@ -151,6 +151,14 @@ def test_a_mean_with_its_spread_is_the_mean(tmp_path) -> None:
     assert frame["runtime_s"].to_list() == [41.2, 38.9]
 
 
+@pytest.mark.parametrize(
+    "cell", ["4 963.7 ± 1 054.6", "4'963.7 +- 9", "4 963.7 ± 1 %", "4 963.7 (9)"]
+)
+def test_a_mean_with_thousands_apart_and_its_spread_is_the_mean(tmp_path, cell) -> None:
+    frame = read(written(tmp_path, f"nodes|time [s]\n1|{cell}\n2|598.5 ± 5.4\n")).frame
+    assert frame["runtime_s"].to_list() == [4963.7, 598.5]
+
+
 @pytest.mark.parametrize(("heading", "row", "runtime_s"), [
     ("access,Latency(s),open(s),total(s),stripe_count", "write,0.03,0.02,32,8", 32.0),
     ("JOB_NAME,QUEUED_TIMESTAMP,WALLTIME_SECONDS,RUNTIME_SECONDS,NODES_USED",

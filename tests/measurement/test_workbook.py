@@ -40,6 +40,14 @@ def test_rows_and_columns_without_a_word_are_none(tmp_path: Path) -> None:
     assert rh.read(book).frame.equals(as_csv(tmp_path).frame)
 
 
+def test_a_title_with_a_comma_above_a_table_is_no_heading(tmp_path: Path) -> None:
+    words: list[list[Cell]] = [[*row, "first" if i else "Remark"] for i, row in enumerate(RUNS)]
+    title: list[Cell] = ["miniFE on n12, October", *[None] * 4]
+    jobs = rh.read(write_workbook(tmp_path / "runs.xlsx", {"Sheet1": [title, *words]}))
+    assert {"nodes", "Remark"} <= set(jobs.columns)
+    assert any("not read: miniFE on n12, October" in n.message for n in jobs.notes)
+
+
 def test_sheets_of_remarks_are_passed_over(tmp_path: Path) -> None:
     sheets = {"Read me": [["Sweep of October"]], "Runs": RUNS, "Empty": []}
     book = write_workbook(tmp_path / "runs.xlsx", sheets)

@@ -74,6 +74,17 @@ def test_where_no_end_is_recorded_nothing_counts_as_lost():
     assert "did not complete" not in series
 
 
+def test_hours_of_jobs_that_did_not_run_are_not_known_and_no_zero() -> None:
+    jobs = rh.table({"nodes": [2, 2], "runtime_s": [60.0, None], "user": ["a", "a"],
+                     "state": ["COMPLETED", "CANCELLED"]})  # fmt: skip
+    found = summary(jobs)
+    said = text(found)
+    assert "nan" not in said
+    assert "- of them" not in said
+    assert "1 jobs (50 %), whose node-hours are not known." in said
+    assert math.isnan(found.usage.groups["user"][0]["lost_hours"])
+
+
 def test_jobs_without_nodes_and_names_used_once_are_no_obstacle():
     jobs = World(seed=1).jobs(200)
     nodes = [None if k % 9 == 0 else n for k, n in enumerate(jobs.frame["nodes"])]

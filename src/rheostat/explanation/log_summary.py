@@ -7,7 +7,7 @@ series behind the pictures.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rheostat.core.report import Chart, Grid, Section
@@ -69,7 +69,7 @@ def _answer(facts: Facts) -> str:
         used = f"{_hours(facts['hours'], unit)} were used"
         if facts["counted"] < facts["jobs"]:
             used += f" by the {_counted(facts['counted'], 'job')} with a size and a run time"
-        if facts["ended_jobs"] and facts["hours"] > 0:
+        if facts["ended_jobs"] and facts["hours"] > 0 and not math.isnan(facts["lost_hours"]):
             part = share(facts["lost_hours"] / facts["hours"])
             lost = f", {part} of them by jobs that did not complete"
     tells = "tells" if facts["settings"]["answers"] else "cannot tell"
@@ -135,7 +135,9 @@ def _lost(facts: Facts) -> str:
         return "How jobs ended is not recorded."
     jobs = f"{facts['lost_jobs']:,} jobs ({share(facts['lost_jobs'] / facts['ended_jobs'])})"
     hours = ""
-    if facts["unit"] and facts["hours"] > 0:
+    if facts["unit"] and math.isnan(facts["lost_hours"]):
+        hours = f", whose {HOURS[facts['unit']]} are not known"
+    elif facts["unit"] and facts["hours"] > 0:
         part = share(facts["lost_hours"] / facts["hours"])
         hours = f", with {_hours(facts['lost_hours'], facts['unit'])} ({part})"
     return f"Did not complete (failed, cancelled, timed out, ...): {jobs}{hours}."
@@ -191,12 +193,18 @@ def _others(rest: Sequence[Facts]) -> list[dict[str, Any]]:
     if not rest:
         return []
     jobs = sum(g["jobs"] for g in rest)
-    sums = {k: sum(g[k] for g in rest if not math.isnan(g[k]))
+    sums = {k: _known(g[k] for g in rest)
             for k in ("hours", "core_hours", "energy_j", "lost_jobs", "lost_hours")}  # fmt: skip
     waits = [(g["wait_s"], g["jobs"]) for g in rest if not math.isnan(g["wait_s"])]
     counted = sum(n for _, n in waits)
     wait = sum(w * n for w, n in waits) / counted if counted else float("nan")
     return [{"name": f"{len(rest):,} others", "jobs": jobs, "wait_s": wait, **sums}]
+
+
+def _known(values: Iterable[float]) -> float:
+    """The sum of the values that are known; NaN where none is."""
+    known = [v for v in values if not math.isnan(v)]
+    return sum(known) if known else float("nan")
 
 
 def _group(facts: Facts, by: str, *, page: bool) -> Section:
@@ -207,7 +215,7 @@ def _group(facts: Facts, by: str, *, page: bool) -> Section:
         return Section(f"by {noun}", (alone,))
     said = [f"{_counted(len(groups), noun)}, the largest first."]
     if facts["unit"] and facts["ended_jobs"]:
-        worst = max(groups, key=lambda g: 0.0 if math.isnan(g["hours"]) else g["lost_hours"])
+        worst = max(groups, key=lambda g: 0.0 if math.isnan(g["lost_hours"]) else g["lost_hours"])
         if worst["lost_hours"] > 0 and len(groups) > 1:
             part = share(worst["lost_hours"] / facts["lost_hours"])
             who, unit = _named(noun, worst["name"]), HOURS[facts["unit"]]

@@ -45,7 +45,8 @@ class BatchSystem:
     begins : bytes
         Pattern of how a file begins.
     records : callable
-        From a path to the records of jobs, each with its row number.
+        From a path to the records of jobs, each with its row number; or, in place of a record,
+        the words why there is none.
     job : callable
         From a record and the site's zone to values by column; None for a record that is no job.
     local : bool
@@ -59,7 +60,7 @@ class BatchSystem:
     name: str
     about: str
     begins: bytes
-    records: Callable[[Path], Iterator[tuple[int, Record]]]
+    records: Callable[[Path], Iterator[tuple[int, Record | str]]]
     job: Callable[[Record, ZoneInfo], dict[str, Any] | None]
     local: bool = False
     notes: tuple[str, ...] = ()
@@ -90,8 +91,11 @@ class BatchSystem:
             The file is damaged, of another format, or has no job.
         """
         stand, rows, odd = time_zone(zone), [], []
-        unread: dict[str, list[int]] = {}
+        unread, absent = dict[str, list[int]](), dict[str, list[int]]()
         for row, record in self.records(ordinary_file(path)):
+            if isinstance(record, str):
+                absent.setdefault(record, []).append(row)
+                continue
             values = self.job(record, stand)
             if values is None or not values.get("job_id"):
                 odd.append(row)
@@ -104,6 +108,7 @@ class BatchSystem:
         rows, again = _latest(rows)
         notes = [Note(text) for text in self.notes]
         notes += [note_rows(words, at) for words, at in unread.items()]
+        notes += [note_rows(words, at, dropped=True) for words, at in absent.items()]
         notes += (
             [note_rows("record is not a job of a known shape", odd, dropped=True)] if odd else []
         )

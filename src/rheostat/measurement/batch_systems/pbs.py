@@ -2,6 +2,7 @@
 
 A line is ``date;type;job;key=value ...``; the line of type E has all of an ended job.  Jobs that
 were deleted or aborted before they ran have no such line, and of a rerun the last run counts.
+Jobs without it are noted.
 """
 
 from __future__ import annotations
@@ -34,16 +35,27 @@ PAIR = re.compile(r"(?:^| )([A-Za-z_][\w.]*)=")
 J_PER_KWH = 3.6e6
 OVER_TIME = ("-29", "-11")
 """Exit status of a job that the server ended at its limit: PBS Professional's, Torque's."""
+NOT_ENDED = (
+    "job has no line of its end (E): it waits, runs, was deleted before it ran, or ended in the "
+    "log of a later day"
+)
 TERMINATED = 271
 """256 and SIGTERM, 15."""
 
 
-def records(path: Path) -> Iterator[tuple[int, Record]]:
-    """Lines of ended jobs; lines of other events are passed over."""
+def records(path: Path) -> Iterator[tuple[int, Record | str]]:
+    """Lines of ended jobs, then the last ones of jobs that were queued or started alone."""
+    begun, ended_jobs = dict[str, int](), set[str]()
     for row, raw in enumerate(raw_lines(path)):
         parts = raw.decode("utf-8", "replace").strip().split(";", 3)
-        if len(parts) == 4 and parts[1] == "E" and "[]" not in parts[2]:
+        if len(parts) < 4 or "[]" in parts[2]:
+            continue
+        if parts[1] == "E":
+            ended_jobs.add(parts[2])
             yield row, {"__name": parts[2], **pairs(parts[3])}
+        elif parts[1] in "QS":
+            begun[parts[2]] = row
+    yield from ((row, NOT_ENDED) for job, row in begun.items() if job not in ended_jobs)
 
 
 def pairs(text: str) -> dict[str, str]:

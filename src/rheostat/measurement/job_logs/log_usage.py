@@ -341,13 +341,14 @@ KEPT = ("name", "jobs", "hours", "core_hours", "energy_j", "lost_jobs", "lost_ho
 
 def _by(frame: pl.DataFrame, by: str, kept: tuple[str, ...] = KEPT) -> list[Any]:
     """A mapping per name, the most hours first; a sum without a known value is NaN."""
+    lost = pl.col("hours").filter(pl.col("lost"))
     groups = frame.with_columns(name=pl.col(by).fill_null(UNKNOWN)).group_by("name").agg(
         pl.col("own").sum().alias("jobs"),
         *(pl.when(pl.col(c).count() > 0).then(pl.col(c).sum()).alias(c)
           for c in ("hours", "core_hours", "energy_j")),
         (pl.col("lost") & pl.col("own")).sum().alias("lost_jobs"),
-        pl.when(pl.col("hours").count() > 0)
-        .then(pl.col("hours").filter(pl.col("lost")).sum())
+        pl.when((lost.count() > 0) | (~pl.col("lost").any() & (pl.col("hours").count() > 0)))
+        .then(lost.sum())
         .alias("lost_hours"),
         pl.col("wait_s").mean().alias("wait_s"),
     )  # fmt: skip

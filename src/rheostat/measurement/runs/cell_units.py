@@ -40,6 +40,8 @@ SPREAD = (
     r"\s*([A-Za-zµ]*)\s*$"
 )
 """A mean and what it varies by: ``41.2 ± 0.4 s``, ``41.2 s ± 1 %``, ``41.2 (0.4)``, ``41.2(4)``."""
+AROUND_SPREAD = re.compile(r"\s*(?:±|\+/?-|[()%])\s*")
+"""Between a mean and what it varies by."""
 PLAIN = rf"^\s*[-+]?{_N}\s*[A-Za-zµ]*\s*$"
 BRACKETS = r"\d\s*[A-Za-zµ]*\s*\("
 PLAIN_NUMBERS = "write decimals with a point, thousands without a separator: 9.852 or 9852"

@@ -25,6 +25,7 @@ from rheostat.core.texts.formulas import unmarked
 from rheostat.errors import DataError, FileKindError
 from rheostat.measurement.checks import ROW, note_rows
 from rheostat.measurement.lines import LONGEST, beginning, raw_lines
+from rheostat.measurement.runs.cell_units import AROUND_SPREAD
 from rheostat.measurement.runs.ends import with_state
 from rheostat.measurement.runs.languages import SUMMARY
 from rheostat.measurement.runs.pair_lines import rows_of_pairs
@@ -283,9 +284,9 @@ def _ungrouped(cells: dict[str, list[str]], delimiter: str = ";") -> list[Note]:
     grouped = []
     for name, column in cells.items():
         written = [c for c in map(str.strip, column) if c.lower() not in EMPTY]
-        marked = [GROUPED.fullmatch(c) is not None for c in written]
-        if any(marked) and all(
-            m or PLAIN.fullmatch(c) for m, c in zip(marked, written, strict=True)
+        numbers = [n for c in written for n in AROUND_SPREAD.split(c) if n]
+        if any(map(GROUPED.fullmatch, numbers)) and all(
+            GROUPED.fullmatch(n) or PLAIN.fullmatch(n) for n in numbers
         ):
             cells[name] = [re.sub(r"['\u2019 \u00a0\u202f]", "", c) for c in column]
             grouped.append(name)

@@ -26,6 +26,8 @@ SETTING = re.compile(r"\d[\d.]*[ _-]?[A-Za-z]*|[A-Za-z]{1,10}[ _=-]?\d+")
 """A heading of a pivot table: ``4 nodes``, ``128``, ``n=4``."""
 AGGREGATES = {"mean", "std", "var", "sem", "min", "max", "median", "count", "size", "sum"}
 QUANTITIES = ("runtime_s", "energy_j", "power_w")
+QUOTED_OR_NOT = r'(?:(?<![^@])"(?:[^"]|"")*"|[^@])+'
+"""A cell between the delimiters @, which may stand in its quotes."""
 
 
 def columns_by_blanks(lines: Sequence[str]) -> list[list[str]]:
@@ -80,10 +82,13 @@ def untitled(lines: Sequence[str], delimiters: str) -> tuple[list[str], list[str
     (['Job;Start;End', '1;2;3', '2;3;4'], ['Use of October'])
     >>> untitled(["nodes", "1", "2"], ",;")
     (['nodes', '1', '2'], [])
+    >>> untitled(['"lbm, October",,', "nodes,time,note", "1,9,x"], ",;")[1]
+    ['lbm, October']
     """
     some = [x for x in lines[:50] if x.strip()]
     apart = max(delimiters, key=lambda d: sum(d in x for x in some))
-    cells = [[c for c in (x.strip().strip('"') for x in line.split(apart)) if c] for line in some]
+    cell = re.compile(QUOTED_OR_NOT.replace("@", re.escape(apart)))
+    cells = [[c for c in (x.strip().strip('"') for x in cell.findall(line)) if c] for line in some]
     first = next((i for i, c in enumerate(cells) if len(c) > 1), 0)
     if not first or len(cells) < first + 2 or len(cells[first + 1]) < 2:
         return list(lines), []
