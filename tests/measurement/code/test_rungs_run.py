@@ -329,6 +329,8 @@ def test_a_device_with_memory_of_its_own_shows_what_is_not_mapped(case, box, mon
     target = of(case, "target")
     reason = "x86_64 device with separate memory"
     assert rungs_run.mapping(target) == Evidence("mapping", PASSED, reason)
+    assert [a.whose for a in box.asked("build device") if "host_memory.c" in a.command] == [
+        "candidate"]  # fmt: skip
     own = [a for a in box.asked("run device") if a.whose == "candidate"]
     assert [a.command[-1] for a in own] == ["5", "3"]
     assert own[0].limits == roomy(SMALL.limits(2), 5.0)
@@ -345,3 +347,16 @@ def test_a_device_with_memory_of_its_own_shows_what_is_not_mapped(case, box, mon
         "mapping", SKIPPED, "serial code has no target regions")  # fmt: skip
     monkeypatch.setattr(toolchain, "offload_absent", lambda: "no plugin")
     lacks(lambda: rungs_run.mapping(target), "no plugin")
+
+
+def test_regions_with_an_if_clause_are_judged_on_the_device_at_every_size(case, box):
+    text = "int candidate;\n#pragma omp target map(p) if (target : n > 600)\n;\n"
+    target = of(case, "target")
+    target = replace(target, candidate=replace(target.candidate, files={"a.c": text}))
+    assert rungs_run.mapping(target).state == PASSED
+    own = [a for a in box.asked("run device") if a.whose == "candidate"]
+    assert [a.command[-1] for a in own] == ["5", "3"] * 2
+    said = iter((done("sum 5"), done("sum 3"), done("sum 0")))
+    box.says["candidate", "run device"] = lambda _: next(said)
+    (found,) = rungs_run.mapping(target).findings
+    assert "and the `if` clauses of its regions true, output line 1" in found.message

@@ -23,6 +23,10 @@ from rheostat.measurement.code.reached.marked_runs import WHY, unreached
 from rheostat.measurement.code.reference import SANITIZER_OPTIONS, Expected
 from rheostat.measurement.code.sandboxed.capture import SandboxRun
 from rheostat.measurement.code.surroundings.another_library import elsewhere
+from rheostat.measurement.code.surroundings.device_regions import (
+    always_on_device,
+    with_closed_memory,
+)
 from rheostat.measurement.code.toolchain import CLANG, DEVICE, SANITIZED, compiler_absent
 from rheostat.measurement.code.verdict import Evidence, Finding
 from rheostat.measurement.code.workbench import OWN_SHADOW_B, Built, roomy
@@ -292,15 +296,22 @@ def mapping(case: Case) -> Evidence:
     probe = case.bench.build(Program({"probe.c": PROBE}, "target", is_kept=True), DEVICE)
     works = probe.ok and case.bench.run(probe, ProgramInput(), environment=ON_DEVICE).ok
     case.need("" if works else "no device with memory of its own takes a target region here")
-    made = case.build(DEVICE)
-    return _on_device(case, made)
+    anywhere = always_on_device(case.candidate)
+    findings = _on_device(case, case.candidate, "")
+    if not findings and anywhere != case.candidate:
+        findings = _on_device(case, anywhere, " and the `if` clauses of its regions true")
+    if findings:
+        return case.failed("mapping", findings)
+    return case.passed("mapping", "x86_64 device with separate memory")
 
 
-def _on_device(case: Case, made: Built) -> Evidence:
+def _on_device(case: Case, program: Program, how: str) -> list[Finding]:
+    made = case.bench.build(with_closed_memory(program), DEVICE)
+    made = made if made.ok else case.build(DEVICE, program)
     for expected in case.reference.small:
         run = case.bench.run(made, expected.given, threads=2, limits=roomy(expected.limits(2), 5.0),
                              environment=ON_DEVICE)  # fmt: skip
-        findings = case.wrong("mapping", run, expected, " on a device with memory of its own")
-        if findings:
-            return case.failed("mapping", findings)
-    return case.passed("mapping", "x86_64 device with separate memory")
+        where = f" on a device with memory of its own{how}"
+        if findings := case.wrong("mapping", run, expected, where):
+            return findings
+    return []
