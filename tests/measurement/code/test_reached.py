@@ -315,6 +315,7 @@ def test_right_programs_are_not_doubted(one: Verifier, bodies: dict[str, str]) -
 @pytest.mark.parametrize(("text", "named"), [
     ("BUFSIZ / 9000", ["BUFSIZ"]), ("__GLIBC_MINOR__ / 99", ["__GLIBC_MINOR__"]),
     ("(M_PI > 4) + INT_MAX / 2147483647u - 1 + (s == UINT_MAX)", []), ("LOCAL", []),
+    ("__ATOMIC_RELAXED * __ATOMIC_SEQ_CST", []), ("__GNUC__ * 0", ["__GNUC__"]),
     ("\n#ifdef __AVX512F__\n1 +\n#endif\n0", ["__AVX512F__"]),
     ("\n#ifdef _OPENMP\n0 +\n#endif\n0 // BUFSIZ", []),
 ])  # fmt: skip

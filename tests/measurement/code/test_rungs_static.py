@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 
+import pytest
+
 from rheostat.measurement.code import rungs_static, toolchain
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.verdict import FAILED, PASSED, SKIPPED, Evidence, Finding
@@ -30,6 +32,21 @@ def test_code_that_looks_for_checks_is_told_with_its_line(case):
         Finding("parse", "a.c", 3, said("__OPTIMIZE__")))  # fmt: skip
     case.reference.original = Program({"a.c": "__OPTIMIZE__"})
     assert len(rungs_static.parse(told).findings) == 1
+
+
+@pytest.mark.parametrize("spelt", [
+    "#pragma clang attribute push(__attribute__(({0})), apply_to = function)",
+    '_Pragma("clang attribute push(__attribute__(({0})), apply_to = function)")',
+    "__attribute__(({0})) void f(void);", "[[clang::{0}]] void f();", "#define OFF __{0}__",
+])  # fmt: skip
+@pytest.mark.parametrize("name", ["disable_sanitizer_instrumentation", "no_instrument_function"])
+def test_what_takes_functions_out_of_the_checks_is_told_however_it_is_spelt(case, spelt, name):
+    text = f"int candidate;\n{spelt.format(name)}\n"
+    told = replace(case, candidate=Program({"a.c": text}))
+    (found,) = rungs_static.parse(told).findings
+    assert (found.line, found.message.partition(":")[0]) == (2, name)
+    case.reference.original = Program({"a.c": name})
+    assert rungs_static.parse(told).findings == ()
 
 
 def test_syntax_is_checked_by_the_first_compiler_there_is(case, tools, box):

@@ -26,6 +26,7 @@ from rheostat.measurement.code.races.lock_sets import (
 from rheostat.measurement.code.races.raced_text import SCHEDULES, dealt_unlike, spread_over_threads
 from rheostat.measurement.code.races.simd_updates import lanes_update
 from rheostat.measurement.code.races.task_memory import TASKS, UNKNOWN, with_task_memory
+from rheostat.measurement.code.races.uninstrumented import uninstrumented
 from rheostat.measurement.code.races.unordered_sums import unordered_sums
 from rheostat.measurement.code.reference import MEMORY_MB, Expected
 from rheostat.measurement.code.sandboxed.capture import SandboxRun
@@ -50,6 +51,7 @@ LUCK = "ThreadSanitizer saw them in a lucky order, so that no race is not shown"
 BY_COMPILER = "whether lanes then lose updates hangs on the compiler"
 BY_LEAGUE = "ThreadSanitizer does not see several teams, which nothing keeps from each other"
 BY_TEXT = "ThreadSanitizer does not see how threads put their parts together"
+BY_BUILD = "ThreadSanitizer sees only what it is built into"
 UNKNOWN_REDUCTION = "ThreadSanitizer does not know reductions of tasks, which may be right"
 UNKNOWN_DOACROSS = "Archer does not know iterations that wait for others, which may be right"
 TASK_RUNS = 3
@@ -84,6 +86,8 @@ def races(case: Case) -> Evidence:
     checked = []
     if case.is_parallel or case.starts_threads:
         stopped, how = _by_threads(case)
+        if not stopped and (unseen := uninstrumented(case)):
+            stopped = case.not_shown("races", unseen, BY_BUILD)
         checked.append(how)
     if lanes and not stopped:
         stopped = _by_lanes(case, lanes)

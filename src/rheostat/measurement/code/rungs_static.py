@@ -22,7 +22,9 @@ SYNTAX = re.compile(
 )
 """Messages about form; names that are not declared and types that do not fit come with compile."""
 EVASIONS = re.compile(
-    r"__SANITIZE_\w+__|no_sanitize\w*|\b\w+_sanitizer\b|RUNNING_ON_VALGRIND|valgrind/\w+\.h|"
+    r"__SANITIZE_\w+__|no_sanitize\w*|disable_sanitizer_instrumentation|no_instrument_function|"
+    r"no_profile_instrument_function|no_address_safety_analysis|\b\w+_sanitizer\b|"
+    r"RUNNING_ON_VALGRIND|valgrind/\w+\.h|"
     r"__clang(?:_\w+)?__|__OPTIMIZE__|__tsan_\w+|__asan_\w+|__ubsan_\w+|AnnotateIgnore\w+|__msan_\w+|"
     r"rheostat_reached|omp_control_tool\w*|\bompt_\w+|\b__kmpc_\w+|\bkmp_\w+|\bGOMP_\w+|"
     r"\bweakref\b|__weak__|\(\s*weak\b|\bpragma\s+weak\b"

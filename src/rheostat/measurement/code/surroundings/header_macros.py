@@ -21,7 +21,8 @@ FIXED = re.compile(
     r"signbit|fpclassify|is(?:normal|(?:greater|less)\w*|unordered)|_?I|_?complex|_Complex_I|CMPLXF?|"
     r"bool|true|false|std(?:in|out|err)|errno|E[A-Z0-9]+|(?:static_)?assert|align(?:as|of)|offsetof|"
     r"noreturn|thread_local|va_\w+|SEEK_\w+|_IO[FLN]BF|CLOCK_\w+|PTHREAD_\w+|ATOMIC_\w+|atomic_\w+|"
-    r"memory_order_\w+|CL_\w+|cuda\w+|_mm\d*_\w+|_MM_\w+|MIN|MAX|_Atomic|_OPENMP|__cplusplus|"
+    r"memory_order_\w+|__ATOMIC_(?:RELAXED|CONSUME|ACQUIRE|RELEASE|ACQ_REL|SEQ_CST)|"
+    r"CL_\w+|cuda\w+|_mm\d*_\w+|_MM_\w+|MIN|MAX|_Atomic|_OPENMP|__cplusplus|"
     r"__(?:inline|restrict|const|volatile|signed|extension|func|always_inline|nonnull|wur|u?int\d+)\w*|"
     r"__(?:CHAR_BIT|(?:S?CHAR|SHRT|INT|LONG|LONG_LONG|SIZE|PTRDIFF|U?INT\d+)_MAX)__"
 )
