@@ -27,6 +27,7 @@ from rheostat.core.jobs import Note
 from rheostat.decision.batch_fronts import stack
 from rheostat.decision.decide import OWN, decide
 from rheostat.errors import DataError, Infeasible
+from rheostat.explanation.choices.advice import _over_limit
 from rheostat.explanation.narrate import explain
 from rheostat.prediction.effects.plausible import DISAGREE, IMPOSSIBLE
 
@@ -373,6 +374,10 @@ def test_a_log_promises_no_more_than_its_applications_can_show():
         most = most if k >= 2 else 1.0  # one application carries it: nothing is promised
         assert found.over_limit == (pytest.approx(expected), 0.0, pytest.approx(most))
         assert found.more_energy == found.over_limit
+        said = " ".join(_over_limit(found))
+        assert ("Nothing is promised" in said, "Promised is the upper end" in said) == (
+            k < 2, k >= 2,
+        )  # fmt: skip
     assert decide(jobs, Spread(), knob, fewer, limits).more_energy[2] == pytest.approx(1 / 65)
     assert decide(jobs, Told(), knob, fewer, limits[0]).more_energy is None
 

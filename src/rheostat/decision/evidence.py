@@ -54,7 +54,8 @@ class Variation:
             f", and {self.within:.0%} of the variance of {self.knob} lies within applications"
         )  # fmt: skip
         return (
-            f"{self.two_settings:.0%} of {self.applications:,} applications, with "
+            f"{self.two_settings:.0%} of {self.applications:,} "
+            f"application{'s' * (self.applications != 1)}, with "
             f"{self.two_settings_jobs:.0%} of the jobs, ran at two settings of {self.knob} or "
             f"more{inside}."
         ).replace("%", " %")

@@ -25,6 +25,12 @@ from rheostat.explanation.number_words import quantity, share, signed
 Explained = tuple[list[Section], dict[str, Any]]
 SHOWN, GROUPS = 20, 12
 
+PROMISED = "Promised is the upper end, for all of them together; of a single job nothing is."
+NOT_PROMISED = (
+    "Nothing is promised of these shares: where the forecast of an application errs, all advised "
+    "jobs may miss the limits."
+)
+
 
 def explain_advice(advice: Advice, shown: int = SHOWN) -> Explained:
     """How many jobs change, what that saves, and the first jobs in a table."""
@@ -123,9 +129,9 @@ def _over_limit(advice: Advice) -> list[str]:
             "asked."
         )
     if advice.more_energy is not None:
+        promised = PROMISED if advice.more_energy[2] < 1 else NOT_PROMISED
         said.append(
-            f"Over the limit of energy: {_of(advice.more_energy)} of the advised jobs. Promised is "
-            "the upper end, for all of them together; of a single job nothing is."
+            f"Over the limit of energy: {_of(advice.more_energy)} of the advised jobs. {promised}"
         )
     return said
 
