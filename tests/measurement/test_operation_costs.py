@@ -156,9 +156,31 @@ def test_rows_become_a_graph():
     assert (first, second, third) == (0, 1, 2)
     graph = rows.graph("x", [Note("own")])
     assert graph.nodes.rows() == [
-        ("a", "other", "f32", [2, 0], pytest.approx(math.nan, nan_ok=True), 8.0, 0.0, 1.0, False),
-        ("b", "matmul", "f16", [3], 5.0, 7.0, 2.0, 1.0, False),
-        ("c", "other", "f16", [3], pytest.approx(math.nan, nan_ok=True), 12.0, 0.0, 1.0, False),
+        (
+            "a",
+            "other",
+            "f32",
+            [2, 0],
+            pytest.approx(math.nan, nan_ok=True),
+            8.0,
+            0.0,
+            1.0,
+            False,
+            False,
+        ),
+        ("b", "matmul", "f16", [3], 5.0, 7.0, 2.0, 1.0, False, False),
+        (
+            "c",
+            "other",
+            "f16",
+            [3],
+            pytest.approx(math.nan, nan_ok=True),
+            12.0,
+            0.0,
+            1.0,
+            False,
+            False,
+        ),
     ]
     assert (graph.name, graph.edges.tolist()) == ("x", [[0, 0, 1], [1, 1, 2]])
     said = "operations without a rule for their FLOPs, not in the totals: a, c"
