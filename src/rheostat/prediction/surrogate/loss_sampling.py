@@ -26,8 +26,8 @@ from rheostat.core.outcome import Array
 from rheostat.errors import DataError
 
 TINY = 1e-9
-FOLDS = 3
 """A loss below this share of the largest counts as none."""
+FOLDS = 3
 
 
 @dataclass(frozen=True)

@@ -165,7 +165,7 @@ def train(
 
 def _epoch(net: Any, data: list[Any], rows: Any, batch: int, optimiser: Any, schedule: Any) -> None:
     net.train()
-    for part in rows[torch.randperm(len(rows))].split(4096):
+    for part in rows[torch.randperm(len(rows))].split(batch):
         if len(part) < 2:  # batch normalisation needs two rows
             continue
         x, y, w = (a[part] for a in data)

@@ -69,7 +69,7 @@ Gains = Mapping[str, Mapping[str, Ratio]]
 
 def order_gains(
     requests: JobTable, policies: Sequence[str], served: Callable[[JobTable, str], Served], *,
-    replays: int = REPLAYS,
+    replays: int = REPLAYS, seed: int = 0,
 ) -> Gains:  # fmt: skip
     """Ratios of each order but first come, first served.
 
@@ -83,11 +83,13 @@ def order_gains(
         Serves requests under an order; only their moments of submission change from run to run.
     replays
         Runs with other arrivals, fewer of long traces (`MOST`).
+    seed
+        Of the arrivals.
     """
     names = [p for p in policies if p != FIRST_COME]
     if not names:
         return {}
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     replays = max(FEWEST, min(replays, MOST // (len(requests) * len(names))))
     runs = [requests, *(_again(requests, rng) for _ in range(replays))]
     ratios: dict[str, dict[str, list[float]]] = {p: {q: [] for q in SAID} for p in names}
