@@ -254,6 +254,8 @@ def test_jobs_ran_at_what_they_were_given_where_that_is_a_number_above_none():
     assert with_found_trial(log, "nodes").frame["nodes"].to_list() == [8, 4, 4]
     alone = log.select(["submit_s", "nodes"])
     assert with_found_trial(alone, "nodes") is alone
+    modes = table({"submit_s": [1.0, 2.0], "mode": ["eco", "fast"]})
+    assert with_found_trial(modes, "mode") is modes
     why, _ = moved(4000, 400, user=lambda part: np.where(part, "eve", "bob"))
     found = with_found_trial(why, "nodes")
     assert "there were reasons" in said(found)

@@ -83,17 +83,17 @@ def with_found_trial(log: JobTable, knob: str) -> JobTable:
         return log
     if requested(knob) in log.columns:
         return log if ARM in log.columns else _stated(log, knob)
-    asked = log.frame[knob].cast(pl.Float64).to_numpy()
-    recorded = bool(log.frame[f"{knob}_alloc"].count()) if f"{knob}_alloc" in log.columns else False
-    log = as_ran(log, knob)
+    given = f"{knob}_alloc"
+    recorded = given in log.columns and log.frame[given].count() > 0
+    submitted, log = log.frame[knob], as_ran(log, knob)
     if every := next((c for c in log.columns if NAMED.search(c.lower()) and _of_all(log, c)), ""):
         return _all_drawn(log, knob, every)
     named = next((c for c in log.columns if NAMED.search(c.lower()) and _flags(log, c)), None)
     if named is None and not recorded:
         return log
     flagged = np.ones(len(log), dtype=bool) if named is None else _flagged(log, named)
+    asked, ran = (c.cast(pl.Float64).to_numpy() for c in (submitted, log.frame[knob]))
     asked = asked if recorded else _usual(log, asked, flagged)
-    ran = log.frame[knob].cast(pl.Float64).to_numpy()
     return _judged(log, knob, named, np.where(flagged, _moved(ran, asked), 0.0), asked)
 
 

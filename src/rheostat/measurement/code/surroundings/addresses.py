@@ -17,6 +17,7 @@ from functools import cached_property
 from rheostat.measurement.code import toolchain
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.reached.source_places import Places
 from rheostat.measurement.code.toolchain import BuildKind, compiler_absent
 from rheostat.measurement.code.verdict import Finding
 from rheostat.measurement.code.workbench import Built
@@ -28,7 +29,7 @@ READ = BuildKind(
 """OpenMP's pragmas but for those of lanes, which its header needs, are left out: their own code
 turns addresses into numbers."""
 FUNCTION = re.compile(r"(?ms)^define .*?^}")
-STEP = re.compile(r"(?m)^\s*(?:(%\S+) = )?(\S.*?), !dbg !(\d+)\b")
+STEP = re.compile(r"(?m)^\s*(?:(%\S+) = )?(\S.*?), (!dbg !\d+)\b")
 VALUE = re.compile(r"(?m)^\s*(%\S+) = (.*)$")
 CAST = re.compile(r"ptrtoint \S|.*\bptrtoint \(")
 DIFFERENCE = re.compile(r"sub i\d+ (%[^\s,]+), (%[^\s,]+)")
@@ -47,9 +48,6 @@ BY_ADDRESS = re.compile(r"(?m)^define \S.*@_ZNKSt(?:4hash|4less|7greater)IP\w+\(
 WORD = re.compile(r"load ptr, ptr (%\S+?)(?:,|$)")
 WORDS_OF_MAIN = re.compile(r"define [^\n]*@main\(i32[^,]*, ptr [^,)]*?(%[-\w.]+)\)")
 FORMAT = re.compile(r'(?m)^@\S+ = .*\bc"[^"\n]*(?<!%)%[-+ #0-9*]*p')
-LOCATION = re.compile(r"(?m)^!(\d+) = !DILocation\(line: (\d+), .*?scope: !(\d+)")
-SCOPE = re.compile(r"(?m)^!(\d+) = (?:distinct )?!DI\w+\(.*?file: !(\d+)")
-FILE = re.compile(r'(?m)^!(\d+) = !DIFile\(filename: "([^"]*)"')
 WORDS = "takes an address for a number"
 ORDERED = "puts pointers in order, or in buckets, by their addresses"
 PRINTED = "prints an address, whose digits can be read as a number"
@@ -121,16 +119,9 @@ def _casts(code: str, program: Program) -> list[tuple[str, int]]:
     >>> _casts(code, Program({"a.c": ""}))
     [('a.c', 3)]
     """
-    scopes, names = dict(SCOPE.findall(code)), dict(FILE.findall(code))
-    lines = {number: (int(line), scope) for number, line, scope in LOCATION.findall(code)}
-    places = []
-    for function in FUNCTION.findall(code):
-        for number in _Function(function).taken():
-            line, scope = lines.get(number, (0, ""))
-            file = names.get(scopes.get(scope, ""), "").removeprefix("./")
-            if file in program.files:
-                places.append((file, line))
-    return places
+    places = Places(code, program.files)
+    taken = (places.of(row) for f in FUNCTION.findall(code) for row in _Function(f).taken())
+    return [at[:2] for at in taken if at]
 
 
 @dataclass
@@ -146,7 +137,7 @@ class _Function:
     def taken(self) -> Iterator[str]:
         """Debug locations of what takes an address for a number."""
         counted = self._counted
-        for value, step, number in STEP.findall(self.text):
+        for value, step, place in STEP.findall(self.text):
             order, read = ORDER.match(step), READ_AS_NUMBER.match(step)
             if (
                 (CAST.match(step) and value not in counted)
@@ -154,7 +145,7 @@ class _Function:
                 or (read and self._object(read[1]) in self._hold_pointers)
                 or SHOWN.match(step)
             ):
-                yield number
+                yield place
 
     @cached_property
     def _counted(self) -> set[str]:
