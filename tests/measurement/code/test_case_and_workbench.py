@@ -192,6 +192,9 @@ def test_kernels_of_opencl_are_compiled_once_for_each_program(box, tmp_path, too
             (place / "kernel.so").write_text(whose)
     bench.run(bench.build(program("original", "opencl"), GCC), ProgramInput())
     assert box.log[-1].cache.parent == tmp_path
+    own = program("candidate", "opencl").text
+    with bench.kernels.of_run(program("other data", made_of=own)) as place:
+        assert (place / "kernel.so").read_text() == "candidate"
     kept = dict(bench.kernels.first)
     bench.discard([program("original", "opencl").text])
     assert [kept[program(w, "opencl").text].exists() for w in ("original", "candidate")] == [

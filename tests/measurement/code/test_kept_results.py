@@ -8,8 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from rheostat.measurement.code.kept_results import MOST_ORIGINALS, RESULT, KeptResults
+from rheostat.measurement.code.kept_results import (
+    MOST_ORIGINALS,
+    MOST_OURS,
+    RESULT,
+    KeptResults,
+)
 from rheostat.measurement.code.ladder import verifier
+from rheostat.measurement.code.sandboxed import each_input
 from rheostat.measurement.code.toolchain import BINARY
 from tests.measurement.code.rung_cases import program
 from tests.measurement.scripted import Scripted, done
@@ -89,6 +95,20 @@ def test_nothing_is_kept_where_others_can_write_and_the_verdict_says_so(counted,
     one = KeptResults.of(program("original"), "scripted")
     assert [one.result("a", make), one.result("a", make)] == made
     assert one.words.startswith("results of the original are not kept: ")
+
+
+def test_what_is_this_package_s_own_is_built_once_for_all_originals():
+    made = []
+    for text in ("original", "another", "a third"):
+        box = Scripted()
+        with verifier(program(text), confined_by=box, seed=3) as one:
+            bench = one.reference.bench
+            assert bench.build(each_input.library(), each_input.KIND).ok
+        made.append([a.what for a in box.log])
+    assert made == [["build work"], [], []]
+    for i in range(MOST_OURS):
+        (bench.ours.folder / str(i)).mkdir()
+    assert not list(KeptResults.ours("scripted").folder.iterdir())
 
 
 def test_originals_that_were_not_used_for_long_are_forgotten():

@@ -16,6 +16,7 @@ from rheostat.measurement.code.programs.program_inputs import (
     ProgramInput,
     ProgramInputs,
 )
+from rheostat.measurement.code.reached.marked_runs import unreached
 from rheostat.measurement.code.reference import (
     MANY,
     MANY_S,
@@ -445,6 +446,32 @@ def test_few_inputs_do_where_pragmas_alone_tell_a_candidate_from_the_original(
                         counts.append(most_cpu_s) or ["x"] * len(every))  # fmt: skip
     assert 0 < len(made.few) < len(made.many)
     assert counts == [MANY_S / 8] * 2 + [MANY_S] * 2
+
+
+@pytest.mark.parametrize(
+    ("pragma", "text", "nothing"),
+    [
+        ("omp parallel for reduction(+ : s, x[ : n]) schedule(static, 8)", "", True),
+        ("omp target teams distribute parallel for map(to : a[0 : 3 * n])", "", True),
+        ("omp parallel for \\\n if (n > 100)", "", False),
+        ("omp parallel for num_threads((char)n)", "", False),
+        ("omp parallel for private(last)", "", False),
+        ("omp parallel for simd", "", False),
+        ("omp parallel for", "\n#ifdef _OPENMP\n#endif", False),
+    ],
+)
+def test_plain_pragmas_ask_nothing_that_the_original_does_not(case, pragma, text, nothing):
+    loop = f"for (;;) ;{text}"
+    case.reference.original = replace(program("original"), files={"a.c": f"{loop}\n"})
+    made = replace(case, candidate=Program({"a.c": f"#pragma {pragma}\n{loop}\n"}, "openmp"))
+    assert made.asks_nothing_new is nothing
+    assert made.only_pragmas
+    changed = Program({"a.c": f"#pragma {pragma}\nif (n > 3) {loop}\n"}, "openmp")
+    assert not replace(made, candidate=changed).asks_nothing_new
+    if nothing:
+        built = len(case.bench.builds)
+        assert unreached(made) == []
+        assert len(case.bench.builds) == built
 
 
 def test_a_slow_candidate_is_run_on_as_many_as_there_is_time_for_the_largest_first(

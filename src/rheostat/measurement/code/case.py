@@ -50,6 +50,9 @@ SAYS_WHY = re.compile(r"(?i)error|illegal|assert|terminate called|out of memory|
 PARALLEL = ("openmp", "target")
 OMP_LINE = re.compile(rf"(?m)^{GAP}*#{GAP}*pragma{GAP}+omp\b(?:[^\n\\]|\\[\s\S])*")
 DECLARES = re.compile(PRAGMA + rf"{GAP}+(?:declare|begin|end)\b")
+ASKS = re.compile(r"private|linear|simd|copyin|scan|[<>=?%/!~]|\([^()]*\(")
+"""In a pragma: copies of variables, lanes, and what is calculated beside sizes of sections."""
+CONDITIONAL = re.compile(rf"(?m)^{GAP}*#{GAP}*(?:if|elif)")
 FOR_DEVICES = ("cuda", "opencl")
 STARTS_THREADS = re.compile(r"pthread_create|thrd_create|std::thread::_M_start_thread|tbb::.*")
 SHARES_LOOPS = re.compile(r"GOMP_parallel.*|__kmpc_fork_call")
@@ -209,6 +212,17 @@ class Case:
         alike = (one.flags, one.build) == (other.flags, other.build)
         own = [DECLARES.search(t) for t in one.files.values()]
         return alike and not any(own) and without_pragmas(one) == without_pragmas(other)
+
+    @cached_property
+    def asks_nothing_new(self) -> bool:
+        """Whether no comparison and no line of it may be reached otherwise than the original's.
+
+        Its pragmas alone are others, and say no more than which loops are shared, what is summed.
+        """
+        one, other = self.candidate, self.original
+        pragmas = [m[0] for text in one.files.values() for m in OMP_LINE.finditer(text)]
+        by_build = one.language != other.language and CONDITIONAL.search(one.text)
+        return self.only_pragmas and not by_build and not any(map(ASKS.search, pragmas))
 
     @property
     def many(self) -> tuple[tuple[ProgramInput, str], ...]:

@@ -30,6 +30,8 @@ from rheostat.measurement.code.toolchain import PACKAGES, tool
 
 MOST_ORIGINALS = 32
 """Of which results are kept; those that were not used for the longest time go first."""
+MOST_OURS = 512
+"""Results of this package's own programs."""
 MOST_B = 2**26
 """Of the files of one result."""
 RESULT, FILES = "run.json", "files"
@@ -37,8 +39,9 @@ RESULT, FILES = "run.json", "files"
 
 @dataclass
 class KeptResults:
-    """Results for one original; without a folder every one is made anew.
+    """Results for one original, or of this package's own programs.
 
+    Without a folder every one is made anew.
     ``reused`` and ``made`` count them; ``asked`` how often each was asked for: a second run of the
     same is another result.
     """
@@ -52,10 +55,26 @@ class KeptResults:
     @classmethod
     def of(cls, original: Program, sandbox: str) -> KeptResults:
         """Those of an original in this user's cache, if nobody else can write there."""
-        what = (sorted(original.files.items()), original.language, original.build, original.run,
-                original.flags, sandbox, tools())  # fmt: skip
+        return cls._at((sorted(original.files.items()), original.language, original.build,
+                        original.run, original.flags, sandbox))  # fmt: skip
+
+    @classmethod
+    def ours(cls, sandbox: str) -> KeptResults:
+        """Those of programs that are this package's own: what it loads before others, empty ones.
+
+        More than `MOST_OURS`, as by many flags, are forgotten together.
+        """
+        kept = cls._at(("this package's own", sandbox))
+        if kept.folder and sum(1 for _ in kept.folder.iterdir()) > MOST_OURS:
+            shutil.rmtree(kept.folder, ignore_errors=True)
+            return cls._at(("this package's own", sandbox))
+        return kept
+
+    @classmethod
+    def _at(cls, what: tuple[object, ...]) -> KeptResults:
+        """Those whose folder's name says what they are of, and what made them."""
         try:
-            place = private_folder(user_cache_path("rheostat") / "code" / _digest(what))
+            place = private_folder(user_cache_path("rheostat") / "code" / _digest((*what, tools())))
             os.utime(place)
         except OSError as error:
             return cls(why_not=str(error))

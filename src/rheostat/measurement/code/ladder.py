@@ -94,7 +94,7 @@ class Verifier:
             With evidence of every rung.
         """
         reference = self.reference
-        candidate = replace(candidate, is_kept=False)
+        candidate = replace(candidate, is_kept=False, is_ours=False)
         if set(rungs) - {"parse"}:
             reference.expected  # noqa: B018 - the original's mistakes are told first
         evidence: list[Evidence] = []
@@ -187,7 +187,8 @@ def verifier(
     drawn = secrets.randbelow(2**31) if seed is None else seed
     with workspace() as folder:
         walls = confined_by or sandbox()
-        bench = Workbench(walls, folder, kept=KeptResults.of(original, walls.name))
+        kept, ours = KeptResults.of(original, walls.name), KeptResults.ours(walls.name)
+        bench = Workbench(walls, folder, kept=kept, ours=ours)
         reference = Reference(original, bench, drawn, tolerance or Tolerance(), count)
         yield Verifier(reference, options or RungOptions())
 

@@ -88,7 +88,7 @@ def _net(case: Case, built: Built, counts: WorkCounts) -> float:
     program = built.program
     empty = Program(
         {"empty.cc" if program.is_cxx else "empty.c": EMPTY},
-        program.language, flags=program.flags, is_kept=True,
+        program.language, flags=program.flags, is_ours=True,
     )  # fmt: skip
     made = case.bench.build(empty, built.kind)
     nothing = _counts(case, made, Expected(ProgramInput(), "", 0.0, 0.0))

@@ -293,7 +293,7 @@ def mapping(case: Case) -> Evidence:
     if case.candidate.language != "target":
         return case.skipped("mapping", f"{case.candidate.language} code has no target regions")
     case.need(toolchain.offload_absent())
-    probe = case.bench.build(Program({"probe.c": PROBE}, "target", is_kept=True), DEVICE)
+    probe = case.bench.build(Program({"probe.c": PROBE}, "target", is_ours=True), DEVICE)
     works = probe.ok and case.bench.run(probe, ProgramInput(), environment=ON_DEVICE).ok
     case.need("" if works else "no device with memory of its own takes a target region here")
     anywhere = always_on_device(case.candidate)

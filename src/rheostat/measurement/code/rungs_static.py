@@ -158,7 +158,7 @@ def calls(case: Case) -> Evidence:
     case.need(absent("nm", "objdump"))
     theirs, ours = _imports(case, case.candidate), _imports(case, case.original)
     if case.on_host and absent("nvcc"):
-        ours |= _imports(case, Program({"empty.cu": EMPTY}, "cuda"))
+        ours |= _imports(case, Program({"empty.cu": EMPTY}, "cuda", is_ours=True))
     findings = []
     for name in sorted(theirs - ours):
         reason = next((w for w, p in CALLS.items() if re.fullmatch(p, name)), "")

@@ -74,8 +74,8 @@ class Workbench:
         Where builds are kept.
     reads_stderr : bool
         Whether programs print their results on standard error: it then counts as output, too.
-    kept : KeptResults
-        What builds and runs of the original gave before.
+    kept, ours : KeptResults
+        What builds and runs of the original, and of this package's own programs, gave before.
     """
 
     sandbox: Sandbox
@@ -85,6 +85,7 @@ class Workbench:
     of_libc: set[str] = field(default_factory=set)
     reads_stderr: bool = False
     kept: KeptResults = field(default_factory=KeptResults)
+    ours: KeptResults = field(default_factory=KeptResults)
     kernels: KernelCache = field(init=False)
 
     def __post_init__(self) -> None:
@@ -145,6 +146,8 @@ class Workbench:
         left: Path | None = None,
     ) -> SandboxRun:  # fmt: skip
         """What is made of a program, or was for an earlier candidate."""
+        if program.is_ours:
+            return self.ours.result(what, made, left)
         return self.kept.result(what, made, left) if program.is_kept else made()
 
     def discard(self, kept: Collection[str]) -> None:

@@ -215,7 +215,7 @@ def _rounded(number: int, row: str) -> str:
 def _known(case: Case, original: Built, kind: int) -> list[tuple[ProgramInput, str]]:
     """Inputs on which the original ends well and prints finite numbers on such data."""
     reference = case.reference
-    many = reference.many[:: len(reference.many) // SOME + 1]
+    many = case.many[:: len(case.many) // SOME + 1]
     inputs = [*(e.given for e in (*reference.small, *reference.edges)), *(g for g, _ in many)]
     inputs = inputs[:DEAR_SOME] if reference.starts_dearly else inputs
     outputs = _printed(case, original, inputs, kind)

@@ -38,12 +38,16 @@ class KernelCache:
 
     @contextmanager
     def of_run(self, program: Program) -> Iterator[Path | None]:
-        """A folder for one run, whatever the host was built by; None without OpenCL."""
-        if program.language != "opencl":
+        """A folder for one run, whatever the host was built by; None without OpenCL.
+
+        What is made of a program, as with other data, has the same kernels.
+        """
+        text = program.made_of or program.text
+        kept = self.first.get(text)
+        if kept is None and program.language != "opencl":
             yield None
             return
         place = Path(tempfile.mkdtemp(prefix="kernels", dir=self.folder))
-        kept = self.first.get(program.text)
         if kept is not None:
             shutil.copytree(kept, place, dirs_exist_ok=True)
         for path in (place, *place.rglob("*")):
@@ -52,7 +56,7 @@ class KernelCache:
             yield place
         finally:
             if kept is None and _is_plain(place):
-                self.first[program.text] = place
+                self.first[text] = place
             else:
                 _remove(place)
 

@@ -47,6 +47,10 @@ class Program:
         For reports.
     is_kept : bool
         Whether what its builds and runs give may be kept for the next candidate: an original's.
+    is_ours : bool
+        Whether it is this package's own, so that they are kept for every original.
+    made_of : str
+        The text of the program that this one was made of, by marks or other data; empty: none.
 
     Examples
     --------
@@ -63,6 +67,8 @@ class Program:
     inputs: ProgramInputs = field(default_factory=ProgramInputs)
     name: str = ""
     is_kept: bool = field(default=False, compare=False)
+    is_ours: bool = field(default=False, compare=False)
+    made_of: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         problems = [

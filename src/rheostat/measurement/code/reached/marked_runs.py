@@ -85,9 +85,9 @@ def unreached(case: Case) -> list[Finding]:
     -------
     list of Finding
         Empty also where inputs have no ranges, a build of its own lets nothing be marked, or the
-        text is the original's.
+        text is the original's but for plain pragmas.
     """
-    if case.shared_by_compiler:
+    if case.shared_by_compiler or case.asks_nothing_new:
         return []
     made = _marked(case, case.candidate) if case.original.inputs.ranges else None
     if made is None and _refused(case, case.candidate) and _marked(case, case.original):
@@ -296,7 +296,8 @@ def linked(program: Program, texts: dict[str, str]) -> Program:
     libraries = [f for f in program.flags if f.startswith("-l")]
     words = ["-O1", "-w", "-pthread", *parallel, *texts, *libraries, "-o", "program"]
     driver = "{cxx}" if program.is_cxx else "{cc}"
-    return replace(program, files=texts, language="serial",
+    made_of = program.made_of or program.text
+    return replace(program, files=texts, language="serial", made_of=made_of,
                    build=("sh", "-c", f"{driver} {shlex.join(words)}"))  # fmt: skip
 
 

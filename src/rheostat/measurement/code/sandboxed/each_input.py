@@ -22,7 +22,7 @@ HEAD = re.compile(r"(\d+) (\d+)\n")
 def library(name: str = LIBRARY) -> Program:
     """What is loaded before a program: what forks, or another one of that name."""
     text = bundled("runtimes", f"{name}.c")
-    return Program({f"{name}.c": text}, flags=("-ldl",), is_kept=True)
+    return Program({f"{name}.c": text}, flags=("-ldl",), is_ours=True)
 
 
 def asked(every: Sequence[ProgramInput], most_cpu_s: float, reads_stderr: bool) -> str:

@@ -41,7 +41,7 @@ int main(int argc, char **argv) {
 }
 """
     },
-    is_kept=True,
+    is_ours=True,
 )
 FILE = "rheostat-parent"
 

@@ -100,7 +100,8 @@ def _apart(texts: Mapping[str, Lines]) -> set[tuple[str, int]]:
 
 def _macros_of_headers(case: Case, kind: BuildKind) -> set[str]:
     """Names that headers define, and neither the compiler nor the candidate itself does."""
-    none = Program({"none.c": "\n"}, case.candidate.language, flags=case.candidate.flags)
+    none = Program({"none.c": "\n"}, case.candidate.language, flags=case.candidate.flags,
+                   is_ours=True)  # fmt: skip
     own = {m[1] for text in case.candidate.files.values() for m in DEFINED.finditer(text)}
     all_, built_in = (
         {m[1] for m in DEFINED.finditer(case.bench.build(p, kind, ("-dM", "-E")).said.stdout)}
