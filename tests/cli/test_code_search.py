@@ -83,7 +83,7 @@ def test_a_variant_that_is_not_faster_is_nothing_to_take(
     said = capsys.readouterr()
     given = json.loads(said.out)
     assert given["best"] is None
-    assert [v["verdict"] for v in given["variants"]] == ["accepted"]
+    assert [v["verdict"] for v in given["variants"]] == ["no gain"]
     assert "no accepted variant is faster by more than the noise: the original stays" in said.err
     assert "of its time (no significant change)" in said.err
     assert not (tmp_path / "o.c").exists()
@@ -151,6 +151,23 @@ def test_who_leaves_the_measurement_out_gets_the_first_that_is_accepted(source, 
     assert run(call) == 0
     best = json.loads(capsys.readouterr().out)["best"]
     assert (best["verdict"], best["figures"]["runtime_ratio"]) == ("accepted", None)
+
+
+def test_what_is_not_ahead_of_the_best_is_not_verified_to_the_end(
+    source, capsys, tmp_path, threads_halve
+) -> None:
+    """A second call knows the best of the first; what gains nothing on it is timed alone."""
+    call = ["code", "search", str(source), "--to", "openmp", *TIMED, "--folder", str(tmp_path)]
+    assert run([*call, "--budget", "1"]) == 0
+    capsys.readouterr()
+    assert run([*call, "--budget", "2", "--json"]) == 0
+    first, second = json.loads(capsys.readouterr().out)["variants"]
+    assert (first["verdict"], second["verdict"]) == ("accepted", "no gain")
+    kept = json.loads((tmp_path / "variants" / f"{second['variant']}.verdict.json").read_text())
+    states = {r["rung"]: r["state"] for r in kept["rungs"]}
+    assert [states[r] for r in ("compile", "output", "threads", "time")] == [
+        "passed", "skipped", "skipped", "passed"]  # fmt: skip
+    assert kept["reason"].startswith("it is not ahead of what is accepted")
 
 
 def test_more_pairs_are_run_until_a_change_can_be_told(source, capsys, threads_halve) -> None:

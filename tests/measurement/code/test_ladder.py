@@ -8,11 +8,18 @@ import pytest
 
 from rheostat.errors import DataError
 from rheostat.measurement.code.case import RungOptions
-from rheostat.measurement.code.ladder import NO_INPUT, Verifier, verifier, verify
+from rheostat.measurement.code.ladder import NO_INPUT, Gain, Verifier, verifier, verify
 from rheostat.measurement.code.parsing.compare_output import Tolerance
 from rheostat.measurement.code.programs import hecbench
 from rheostat.measurement.code.programs.program_inputs import InputRange, ProgramInputs
-from rheostat.measurement.code.verdict import FAILED, NOT_AVAILABLE, PASSED, SKIPPED
+from rheostat.measurement.code.verdict import (
+    FAILED,
+    NOT_AVAILABLE,
+    PASSED,
+    RUNGS,
+    SKIPPED,
+    Verdict,
+)
 from tests.measurement.code.rung_cases import INPUTS, program, reference_of
 from tests.measurement.exactly import refused
 from tests.measurement.scripted import done
@@ -38,6 +45,24 @@ def test_rungs_are_run_up_to_the_first_that_fails(case, box):
     whole = one.verify(program("candidate"), rungs=("output", "threads"), all_rungs=True)
     assert whole.rung("threads").reason == "serial code makes no OpenMP threads"
     assert {b.program.name for b in case.bench.builds.values()} <= {"original", "", "probe"}
+
+
+def test_what_would_not_be_taken_is_timed_and_not_verified_to_the_end(case, box):
+    """Whatever is required: nothing is accepted that was not looked at."""
+    seen = []
+    gain = Gain(("time",), lambda evidence: seen.append([e.rung for e in evidence]) or "slow")
+    one = Verifier(case.reference, required=(), gain=gain)
+    verdict = one.verify(program("candidate"), rungs=("compile", "output", "time"))
+    assert seen == [["parse", "compile", "calls", "sanitizers", "time"]]
+    assert (verdict.state, verdict.why) == ("no gain", "slow")
+    assert [e.rung for e in verdict.evidence] == list(RUNGS)
+    assert (verdict.rung("output").state, verdict.rung("output").reason) == (SKIPPED, "slow")
+    assert Verdict.of(verdict.facts()).state == "no gain"
+    one.gain = Gain(("time",), lambda evidence: "")
+    assert one.verify(program("candidate"), rungs=("compile", "output", "time")).accepted
+    box.says["candidate", "run gcc"] = done("sum 0")
+    one.gain = gain
+    assert one.verify(program("candidate"), rungs=("output", "time")).state == "rejected"
 
 
 def test_a_rung_that_is_not_available_says_why_and_only_what_was_asked_is_required(case, tools):

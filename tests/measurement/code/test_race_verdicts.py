@@ -281,6 +281,13 @@ def test_more_pairs_are_taken_while_no_change_can_be_told_and_all_of_them_count(
     assert runs.count("original") == runs.count("candidate") == 12
     one = rungs_measure.time(replace(case, options=RungOptions(pairs=6)))
     assert one.numbers["pairs"] == 6
+    of_use = {
+        to_beat: rungs_measure.time(
+            replace(case, options=RungOptions(pairs=6, most_pairs=12, to_beat=to_beat))
+        ).numbers["pairs"]
+        for to_beat in (1.0, 0.9)
+    }
+    assert of_use == {1.0: 12, 0.9: 6}  # 0.9 is not below 0.9 by 5 %
 
 
 def test_kernels_that_oclgrind_cannot_run_are_said(case, box):

@@ -192,7 +192,9 @@ def test_a_timed_run_that_fails_is_told(case, box):
     said = "a timed run did not end well: with n=900 and 2 threads"
     box.says["candidate", "run gcc"] = done("sum 901")
     printed = "with n=900 and 2 threads, timed, output line 1: expected 'sum 900', got 'sum 901'"
+    before = len(box.asked("run gcc"))
     assert rungs_measure.time(case) == failed("time", *wrong("time", printed))
+    assert [a.whose for a in box.asked("run gcc")[before:]] == ["original", "candidate"]
     for whose in ("candidate", "original"):
         timed(box, 1.0, 1.0)
         box.says[whose, "run gcc"] = done("", "", 1)

@@ -408,3 +408,18 @@ def test_what_a_call_gives_is_no_place_that_a_clause_can_name() -> None:
 def test_a_loop_that_counts_in_floats_is_none_that_openmp_can_share() -> None:
     assert found("for (t = 0; t < 9; t += .5) a[0] += t;") == []
     assert CSource("void f(double *a) { for (double x = 0; x < 9; x++) a[0] += x; }").loops == []
+
+
+@pytest.mark.parametrize(("body", "level"), [
+    ("for (int i = 0; i < p->high; i++) p->a[i] = p->b[i];", SAFE),
+    ("for (int i = 0; i < p->high; i++) p->high--;", CONFLICT),
+    ("for (int i = 0; i < p->high; i++) *p = q[i];", CONFLICT),
+    ("for (int i = 1; i < n; i++) x[i].re = x[i - 1].im;", SAFE),
+    ("for (int i = 1; i < n; i++) x[i].re = x[i - 1].re;", CONFLICT),
+    ("for (int i = 1; i < n; i++) x[i] = y[x[i - 1].re];", CONFLICT),
+    ("for (int i = 0; i < n; i++) p->sum += a[i];", CONFLICT),
+])  # fmt: skip
+def test_fields_of_a_struct_are_places_of_their_own(body, level) -> None:
+    """No clause can name one, so that a sum in a field stays as it is."""
+    source = CSource(f"void f(struct grid *p, struct number *x, int n) {{ {body} }}")
+    assert dependence(source, source.loops[0]).level == level

@@ -263,3 +263,28 @@ def test_chains_are_asked_in_turn_one_variant_at_a_time_or_as_many_as_wanted() -
         proposer.tell(jobs, Outcome({o: np.ones((1, len(jobs))) for o in OBJECTIVES}))
     assert order == [["int a0;"], ["int b0;"], ["int a1;", "int b1;"], ["int a2;", "int b2;"], []]
     assert proposer.duplicates == 0
+
+
+def test_what_gains_nothing_is_varied_and_its_variations_are_repaired() -> None:
+    """It was not looked at to the end, so that what is wrong with it may show in a variation."""
+
+    def rule(v) -> VariantResult:
+        if v.change == first:
+            return VariantResult(False, 1.2, no_gain=True)
+        if "collapse" in v.change or "dynamic" in v.change:
+            return VariantResult(False, 0.5, rung="races")
+        return VariantResult(True, 0.6, 0.61)
+
+    text = """void f(long n, double a[n][n], double b[n]) {
+  for (long i = 0; i < n; i++)
+    for (long j = 0; j < n; j++) a[i][j] = 1;
+  for (long i = 0; i < n; i++) b[i] = 1;
+}
+"""
+    first = next(PragmaPlacement(text).steps()).change
+    run = Run(rule)
+    search(run.proposer(PragmaPlacement(text).steps()), run, 12)
+    results = [run.trials[n] for n in run.asked]
+    assert results[0].no_gain
+    assert any(r.rung for r in results)
+    assert any(r.accepted for r in results)

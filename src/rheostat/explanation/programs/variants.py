@@ -19,6 +19,7 @@ from rheostat.explanation.programs.flags_apart import (
     said_of,
 )
 from rheostat.measurement.code.toolchain import family_of
+from rheostat.measurement.code.verdict import NO_GAIN
 
 Row = Mapping[str, Any]
 NO_FIGURE = math.nan
@@ -161,7 +162,7 @@ def search_report(
 
 
 def why_none(rows: Sequence[Row], objective: str) -> str:
-    """Why the original stays, with the accepted variant that came nearest.
+    """Why the original stays, with the variant that came nearest of those not found wrong.
 
     Parameters
     ----------
@@ -175,10 +176,10 @@ def why_none(rows: Sequence[Row], objective: str) -> str:
     str
         For an error, and for reports.
     """
-    accepted = [r for r in rows if r["verdict"] == "accepted"]
-    if not accepted:
+    right = [r for r in rows if r["verdict"] in ("accepted", NO_GAIN)]
+    if not right:
         return "no variant is accepted: the original stays"
-    known = [r for r in accepted if math.isfinite(ratio(r, objective))]
+    known = [r for r in right if math.isfinite(ratio(r, objective))]
     what = "faster" if objective == "runtime_s" else "thriftier"
     why = f"no accepted variant is {what} by more than the noise: the original stays"
     if not known:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -109,6 +110,9 @@ class RungOptions:
         Threads of timed runs.
     most_pairs : int
         So many pairs are run, ``pairs`` at a time, while no change can be told.
+    to_beat : float
+        Share of the original's time that is of use; no more pairs are run for what cannot fall
+        below it by as much as is to be told.
     """
 
     threads: tuple[int, ...] = (1, 2, 4)
@@ -119,6 +123,7 @@ class RungOptions:
     least_work: float = 0.1
     timing_threads: int = 2
     most_pairs: int = 0
+    to_beat: float = math.inf
 
 
 class RungUnavailable(Exception):

@@ -44,6 +44,8 @@ LADDER: dict[str, Rung] = {
     "time": rungs_measure.time,
     "energy": rungs_measure.energy,
 }
+CHEAP = ("parse", "compile", "calls", "sanitizers")
+"""Rungs that are climbed before a gain is looked for: most of what is wrong ends there."""
 OF_THE_TEXT = ("parse", "calls", "sanitizers", "races", "mapping", "work")
 """Rungs that look at what is written, or build it without what a compiler makes of loops."""
 BY_COMPILER = (
@@ -56,6 +58,22 @@ NO_INPUT = (
 )
 
 
+@dataclass(frozen=True)
+class Gain:
+    """What a candidate has to gain before the dearer rungs are climbed.
+
+    Parameters
+    ----------
+    measured_by : tuple of str
+        The rungs that tell; they are climbed after `CHEAP`.
+    why_none : callable
+        Given the evidence so far, why the candidate would not be taken; empty if it might be.
+    """
+
+    measured_by: tuple[str, ...]
+    why_none: Callable[[Sequence[Evidence]], str]
+
+
 @dataclass
 class Verifier:
     """Verifies candidates for one original; its builds and outputs are made once.
@@ -66,6 +84,7 @@ class Verifier:
     reference: Reference
     options: RungOptions = field(default_factory=RungOptions)
     required: tuple[str, ...] = ("output",)
+    gain: Gain | None = None
 
     def verify(
         self,
@@ -99,23 +118,35 @@ class Verifier:
             reference.expected  # noqa: B018 - the original's mistakes are told first
         evidence: list[Evidence] = []
         case = Case(candidate, reference, self.options, reference.seed, evidence)
-        for name, rung in LADDER.items():
+        no_gain = ""
+        for name in self._order:
             if name not in rungs:
                 evidence.append(Evidence(name, SKIPPED, "not asked for"))
             elif not all_rungs and any(e.state == FAILED for e in evidence):
                 evidence.append(Evidence(name, SKIPPED, "a rung below failed"))
+            elif no_gain:
+                evidence.append(Evidence(name, SKIPPED, no_gain))
             elif case.shared_by_compiler and name in OF_THE_TEXT:
                 evidence.append(Evidence(name, SKIPPED, BY_COMPILER))
             else:
-                evidence.append(_timed(name, rung, case, progress))
+                evidence.append(_timed(name, LADDER[name], case, progress))
+            if self.gain and name == self.gain.measured_by[-1]:
+                no_gain = self.gain.why_none(evidence)
         kept = (reference.original.text, rungs_static.EMPTY, rungs_run.PROBE, PARENT.text,
                 each_input.library().text, each_input.library(LIBRARY).text)  # fmt: skip
         reference.bench.discard(kept)
         return Verdict(
-            tuple(evidence), reference.seed, self.reference.bench.sandbox.name,
+            tuple(sorted(evidence, key=lambda e: RUNGS.index(e.rung))), reference.seed,
+            self.reference.bench.sandbox.name,
             reference.original.name, candidate.name, self._notes(),
-            self.required if "output" in rungs else tuple(rungs),
+            self.required if "output" in rungs else tuple(rungs), no_gain,
         )  # fmt: skip
+
+    @property
+    def _order(self) -> list[str]:
+        """The rungs as they are climbed: what tells a gain before what is dear."""
+        first = (*CHEAP, *self.gain.measured_by) if self.gain else ()
+        return list(dict.fromkeys([*first, *LADDER]))
 
     def _notes(self) -> tuple[str, ...]:
         notes = [*self.reference.notes]

@@ -14,6 +14,7 @@ from rheostat.measurement.code.costs.modelled_energy import EnergyModel
 from rheostat.measurement.code.costs.paired_times import (
     FASTER,
     LEAST_PAIRS,
+    LEAST_TOLD,
     SAME,
     UNTOLD,
     PairedTimes,
@@ -108,6 +109,14 @@ def _counts(case: Case, built: Built, expected: Expected) -> WorkCounts:
     return counts
 
 
+class _WrongRun(Exception):
+    """A timed run that printed something else: more of them tell nothing."""
+
+    def __init__(self, findings: Sequence[Finding]) -> None:
+        super().__init__(findings)
+        self.findings = tuple(findings)
+
+
 def time(case: Case) -> Evidence:
     """Wall time on the largest input in pairs of runs, the sandbox's own time taken off."""
     case.need(case.cannot_time)
@@ -118,27 +127,28 @@ def time(case: Case) -> Evidence:
         limits = expected.limits(threads)
         return peak_memory_b(case.bench, built, expected.given, threads=threads, limits=limits)
 
-    wrong: list[Finding] = []
-
     def seconds(built: Built) -> float:
         limits = expected.limits(threads)
         run = case.bench.run(built, expected.given, threads=threads, limits=limits, anew=True)
         if built is case.built and run.ok:
-            wrong.extend(case.wrong("time", run, expected, f" and {threads} threads, timed"))
+            wrong = case.wrong("time", run, expected, f" and {threads} threads, timed")
+            if wrong:
+                raise _WrongRun(wrong)
         return run.wall_s if run.ok else math.nan
 
     original, candidate = partial(seconds, case.reference.built), partial(seconds, case.built)
-    walls = in_turns(original, candidate, case.options.pairs)
-    times = _compared(case, walls, start_s)
-    while times is not None and _untold(case, times):
-        more = in_turns(original, candidate, case.options.pairs)
-        walls = np.append(walls[0], more[0]), np.append(walls[1], more[1])
+    try:
+        walls = in_turns(original, candidate, case.options.pairs)
         times = _compared(case, walls, start_s)
+        while times is not None and _untold(case, times):
+            more = in_turns(original, candidate, case.options.pairs)
+            walls = np.append(walls[0], more[0]), np.append(walls[1], more[1])
+            times = _compared(case, walls, start_s)
+    except _WrongRun as wrong:
+        return case.failed("time", wrong.findings)
     if times is None:
         return case.failed("time", [case.finding("time", "a timed run did not end well: with "
                                     f"{expected.given.words} and {threads} threads")])  # fmt: skip
-    if wrong:
-        return case.failed("time", tuple(dict.fromkeys(wrong)))
     ours, theirs = (without_start(w, _middle(start_s)) for w in walls)
     numbers = {"runtime_s": float(_middle(theirs)), "original_runtime_s": float(_middle(ours)),
                "runtime_ratio": times.ratio, "low": times.low, "high": times.high,
@@ -165,8 +175,10 @@ def _compared(case: Case, walls: Walls, start_s: NDArray[np.float64]) -> PairedT
 
 
 def _untold(case: Case, times: PairedTimes) -> bool:
-    """Whether more pairs may tell what these do not."""
-    return times.change == UNTOLD and LEAST_PAIRS <= times.pairs < case.options.most_pairs
+    """Whether more pairs may tell what these do not, and it would be of use."""
+    of_use = times.low < (1 - LEAST_TOLD) * case.options.to_beat
+    more = LEAST_PAIRS <= times.pairs < case.options.most_pairs
+    return times.change == UNTOLD and of_use and more
 
 
 def _middle(values: object) -> float:

@@ -18,6 +18,8 @@ RUNGS = (
 """Cheapest first, but races before threads: a race is named as one whether or not it shows in the
 output.  The first rung that fails rejects a candidate."""
 ACCEPTED, REJECTED, UNDECIDED = "accepted", "rejected", "undecided"
+NO_GAIN = "no gain"
+"""Nothing is wrong so far, and the dearer rungs were not climbed: it would not be taken."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,10 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Evidence of all rungs for one candidate; ``sandbox`` and ``seed`` say how it was obtained."""
+    """Evidence of all rungs for one candidate; ``sandbox`` and ``seed`` say how it was obtained.
+
+    ``no_gain`` says why the dearer rungs were not climbed; empty where they were.
+    """
 
     evidence: tuple[Evidence, ...]
     seed: int = 0
@@ -66,6 +71,7 @@ class Verdict:
     candidate: str = ""
     notes: tuple[str, ...] = ()
     required: tuple[str, ...] = ("output",)
+    no_gain: str = ""
 
     @property
     def rejected_by(self) -> str:
@@ -86,9 +92,14 @@ class Verdict:
 
     @property
     def state(self) -> str:
-        """Rejected if a rung failed, undecided if one shows nothing, else accepted."""
+        """Rejected if a rung failed, undecided if one shows nothing, else accepted.
+
+        Without a gain it is none of them, whatever was required.
+        """
         if self.rejected_by:
             return REJECTED
+        if self.no_gain:
+            return NO_GAIN
         unsure = self.missing or any(e.state == NOT_SHOWN for e in self.evidence)
         return UNDECIDED if unsure else ACCEPTED
 
@@ -109,6 +120,8 @@ class Verdict:
         >>> Verdict((Evidence("output", NOT_AVAILABLE, "textures are not known"),)).why
         'output: textures are not known'
         """
+        if self.state == NO_GAIN:
+            return self.no_gain
         unsure = [e for e in self.evidence if e.state == NOT_SHOWN or e.rung in self.missing]
         failed = [e for e in self.evidence if e.state == FAILED]
         return "; ".join(f"{e.rung}: {e.reason or e.state}" for e in failed or unsure)
@@ -136,6 +149,7 @@ class Verdict:
             "seed": self.seed,
             "sandbox": self.sandbox,
             "notes": list(self.notes),
+            "no_gain": self.no_gain,
             "rungs": [asdict(e) for e in self.evidence],
         }
 
@@ -154,4 +168,5 @@ class Verdict:
         )  # fmt: skip
         texts = {k: facts[k] for k in ("seed", "sandbox", "original", "candidate")}
         return cls(evidence, **texts, notes=tuple(facts["notes"]),
-                   required=tuple(facts.get("required", ("output",))))  # fmt: skip
+                   required=tuple(facts.get("required", ("output",))),
+                   no_gain=facts.get("no_gain", ""))  # fmt: skip

@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +30,9 @@ from rheostat.measurement.code.parsing.compare_output import Tolerance
 from rheostat.measurement.code.programs.program import Program, language_of
 from rheostat.measurement.code.sandboxed.sandbox import Sandbox
 from rheostat.measurement.code.verdict import RUNGS, Verdict
+from rheostat.questions.code.gain import MEASURED_BY, gain_on, to_beat
 from rheostat.questions.code.search_cost import SearchCost
-from rheostat.questions.code.variant_store import VariantStore, figures_of, gains, relative
+from rheostat.questions.code.variant_store import VariantStore, figures_of, gains, is_less
 from rheostat.tradeoff.search import search
 from rheostat.tradeoff.variants.from_cuda import TARGETS, from_cuda
 from rheostat.tradeoff.variants.islands import one_after_another
@@ -47,9 +48,6 @@ from rheostat.tradeoff.variants.variant import (
     only,
 )
 from rheostat.tradeoff.variants.written_macros import with_places
-
-MEASURED_BY = {"runtime_s": "time", "energy_j": "energy"}
-"""The rung that tells whether a variant gains."""
 
 
 @dataclass(frozen=True)
@@ -109,10 +107,10 @@ class CodeSearch:
         do its work; nor what a person asked not to be measured, where the first accepted is taken.
         """
         best: dict[str, Any] | None = None
-        need = not self.translates and MEASURED_BY.get(objective) in self.rungs
+        need = not self.translates and MEASURED_BY.get(objective, ("",))[-1] in self.rungs
         gain = [r for r in self.accepted if not need or gains(r, objective)]
         for row in gain:
-            if best is None or _is_less(row, best, objective):
+            if best is None or is_less(row, best, objective):
                 best = row
         return best
 
@@ -136,15 +134,6 @@ class CodeSearch:
     def diff(self, identity: str) -> str:
         """What a variant changes, as ``patch`` takes it."""
         return unified_diff(self.original.files, self.store.program(identity).files)
-
-
-def _is_less(row: dict[str, Any], best: dict[str, Any], objective: str) -> bool:
-    """Whether a row beats another by more than its interval."""
-    value, least = relative(row, objective), relative(best, objective)
-    if math.isnan(least):
-        return math.isfinite(value)
-    high = row["figures"]["runtime_ratio_high"] if objective == "runtime_s" else math.nan
-    return value < least and (math.isnan(high) or high < least)
 
 
 @dataclass(frozen=True)
@@ -176,6 +165,9 @@ class SearchSettings:
         Whether a variant is wanted even if it gains nothing on the original.
     about : dict
         What else a folder has to be about to be continued, as the target language.
+    must_gain : str
+        Objective in which a variant has to gain before the dearer rungs are climbed; empty: all
+        variants climb.
     """
 
     budget: int = 12
@@ -189,6 +181,7 @@ class SearchSettings:
     seed: int | None = None
     translates: bool = False
     about: dict[str, Any] = field(default_factory=dict)
+    must_gain: str = ""
 
 
 def search_code(
@@ -232,7 +225,7 @@ def search_code(
         in_time = time.perf_counter() < cost.began + how.most_seconds
         return in_time and cost.total()["energy_j"] < how.most_joules
 
-    with _verifying(original, store.seed, how) as verify:
+    with _verifying(original, store, how) as verify:
 
         def run(asked: Sequence[Steps], most: int) -> CodeSearch:
             proposer = StepwiseProposer(list(asked), store.keep, store.trial, may_ask=may_ask)
@@ -250,7 +243,7 @@ def search_code(
 
 @contextmanager
 def _verifying(
-    original: Program, seed: int, how: SearchSettings
+    original: Program, store: VariantStore, how: SearchSettings
 ) -> Iterator[Callable[[Program], Verdict]]:
     """What verifies candidates; the original is built and run once, for the first of them."""
     with ExitStack() as held:
@@ -259,10 +252,14 @@ def _verifying(
         def verify(candidate: Program) -> Verdict:
             if not made:
                 made.append(held.enter_context(verifier(
-                    original, tolerance=how.tolerance, confined_by=how.confined_by, seed=seed,
-                    options=how.options,
+                    original, tolerance=how.tolerance, confined_by=how.confined_by,
+                    seed=store.seed, options=how.options,
                 )))  # fmt: skip
                 made[0].required = how.required
+            if how.must_gain:
+                best = store.best(how.must_gain)
+                made[0].gain = gain_on(best, how.must_gain)
+                made[0].options = replace(how.options, to_beat=to_beat(best, how.must_gain))
             return made[0].verify(candidate, rungs=how.rungs)
 
         yield verify

@@ -136,5 +136,5 @@ def answered(
     )  # fmt: skip
     answer.write(wanted)
     if best is None:
-        raise Infeasible(why_none(result.accepted, objective), -1, answer)
+        raise Infeasible(why_none(rows, objective), -1, answer)
     return answer

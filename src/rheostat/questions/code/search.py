@@ -11,13 +11,9 @@ from rheostat.measurement.code.sandboxed.sandbox import sandbox
 from rheostat.measurement.code.verdict import RUNGS
 from rheostat.prediction.language_model.conversation import Sampling
 from rheostat.questions import listener
-from rheostat.questions.code.code_search import (
-    MEASURED_BY,
-    SearchSettings,
-    search_code,
-    searched_chains,
-)
+from rheostat.questions.code.code_search import SearchSettings, search_code, searched_chains
 from rheostat.questions.code.found import VariantsAnswer, Wanted, answered
+from rheostat.questions.code.gain import MEASURED_BY
 from rheostat.questions.code.models import NO_MODEL, ModelAddress, asked_models, chain_facts
 from rheostat.questions.code.programs import Ranges, asked_rungs, kept_folder, load_program
 from rheostat.questions.listener import question
@@ -113,13 +109,16 @@ def search(
         if model or larger:
             asked = asked_models(model, larger, transcript or kept / "transcript.jsonl",
                                  most_tokens)  # fmt: skip
+        chosen = asked_rungs(rungs, "--rungs") or RUNGS
+        translates = original.language == "cuda" and bool(to)
+        timed = not translates and MEASURED_BY.get(goal, ("",))[-1] in chosen
         settings = SearchSettings(
             budget, most_seconds or math.inf, most_joules or math.inf, tolerance,
             options=RungOptions(pairs=pairs, most_pairs=6 * pairs, timing_threads=threads),
-            rungs=asked_rungs(rungs, "--rungs") or RUNGS,
+            rungs=chosen,
             required=asked_rungs(require, "--require"),
             confined_by=sandbox("none" if unsafe_no_sandbox else "", image="/"),
-            seed=seed, translates=original.language == "cuda" and bool(to),
+            seed=seed, translates=translates, must_gain=goal if timed and asked is None else "",
             about={"to": to, "objective": goal} | ({"model": asked.name} if asked else {}),
         )  # fmt: skip
         chains, facts = searched_chains(original, to, goal), None
@@ -127,7 +126,6 @@ def search(
         if asked is not None:
             talks = asked.talks(Sampling(), 1)
             chains = then_asked(chains, original, to, talks[0], (budget + 1) // 2)
-        timed = not settings.translates and MEASURED_BY[goal] in settings.rungs
         beside = [*shared_by_compilers(original, threads),
                   *(in_another_order(original) if to else ())] if timed else ()  # fmt: skip
         result = search_code(original, chains, kept, settings, progress, beside=beside)

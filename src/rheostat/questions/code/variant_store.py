@@ -16,7 +16,7 @@ from rheostat.errors import DataError
 from rheostat.explanation.programs.flags_apart import ratio
 from rheostat.measurement.code.costs.paired_times import FASTER, SLOWER
 from rheostat.measurement.code.programs.program import CUDA, Program
-from rheostat.measurement.code.verdict import Verdict
+from rheostat.measurement.code.verdict import ACCEPTED, NO_GAIN, Verdict
 from rheostat.tradeoff.variants.variant import (
     Variant,
     VariantResult,
@@ -111,7 +111,15 @@ class VariantStore:
         return VariantResult(
             accepted, relative(row, "runtime_s"), figures["runtime_ratio_high"],
             relative(row, "energy_j"), facts["rejected_by"] or "", tuple(findings),
+            no_gain=facts["verdict"] == NO_GAIN,
         )  # fmt: skip
+
+    def best(self, objective: str) -> dict[str, Any] | None:
+        """Of the variants that were accepted and gain, the figures of the one with the least."""
+        kept = (read_json(p) for p in self.folder.glob("variants/*.verdict.json"))
+        rows = [{"figures": figures_of(f)} for f in kept if f["verdict"] == ACCEPTED]
+        return min((r for r in rows if gains(r, objective)), default=None,
+                   key=lambda r: relative(r, objective))  # fmt: skip
 
     def _path(self, identity: str) -> Path:
         return self.folder / "variants" / f"{identity}.json"
@@ -211,3 +219,12 @@ def gains(row: dict[str, Any], objective: str) -> bool:
         return bool(change == FASTER)
     measured = row["figures"]["energy_kind"] == "measured"
     return relative(row, objective) < 1 - LEAST_SAVED and (measured or change != SLOWER)
+
+
+def is_less(row: dict[str, Any], best: dict[str, Any], objective: str) -> bool:
+    """Whether a row beats another by more than its interval."""
+    value, least = relative(row, objective), relative(best, objective)
+    if math.isnan(least):
+        return math.isfinite(value)
+    high = row["figures"]["runtime_ratio_high"] if objective == "runtime_s" else math.nan
+    return value < least and (math.isnan(high) or high < least)

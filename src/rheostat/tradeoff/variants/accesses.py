@@ -25,8 +25,9 @@ MEMORY = frozenset(("malloc", "calloc", "free", "memcpy", "memset", "memmove"))
 
 @dataclass(frozen=True)
 class Access:
-    """One read, write or update (read and write at once) of a name.
+    """One read, write or update (read and write at once) of a name, or of a field of it.
 
+    ``fields`` are those of ``p->a[i].b``: (a, b), whose subscripts are i.
     ``subscripts`` is empty for a scalar; ``operator`` is that of an update; ``conditional`` says
     that it does not happen in every iteration; ``statement`` is the expression it stands in.
     """
@@ -38,6 +39,12 @@ class Access:
     operator: str = ""
     conditional: bool = False
     statement: Node = field(default=None, repr=False)
+    fields: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        """Name and fields: what lies in another field lies elsewhere."""
+        return self.name, *self.fields
 
 
 class Body:
@@ -160,6 +167,7 @@ class Body:
         self, kind: str, node: Node, conditional: bool, statement: Node, operator: str = ""
     ) -> Access:
         subscripts: list[Polynomial] = []
+        fields: list[str] = []
         while node.type in ("subscript_expression", "field_expression", "parenthesized_expression",
                             "pointer_expression"):  # fmt: skip
             if node.type == "subscript_expression":
@@ -167,16 +175,32 @@ class Body:
                 subscripts.insert(0, polynomial(self.source, index, self._known))
             elif node.type == "pointer_expression":
                 subscripts.insert(0, {("*",): 1})
+            elif node.type == "field_expression":
+                fields.insert(0, self.source.text_of(node.child_by_field_name("field")))
             inner = node.child_by_field_name("argument")
             node = node.named_children[0] if inner is None else inner
         name = self.source.text_of(node)
-        return Access(kind, name, node, tuple(subscripts), operator, conditional, statement)
+        return Access(kind, name, node, tuple(subscripts), operator, conditional, statement,
+                      tuple(fields))  # fmt: skip
+
+    def places_in(self, node: Node) -> set[tuple[str, ...]]:
+        """Names and fields that an expression reads."""
+        return {a.place for a in self._of(node, conditional=False, depth=0)}
 
     def _called(self, node: Node, conditional: bool, depth: int) -> Iterator[Access]:
         name = self.source.text_of(node.child_by_field_name("function"))
         self.calls.append(name)
         arguments = node.child_by_field_name("arguments")
         yield from self._children(arguments, conditional, depth)
+
+
+def meet(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Whether two places are one, or one is a field of the other.
+
+    >>> meet(("p", "a"), ("p",)), meet(("p", "a"), ("p", "high"))
+    (True, False)
+    """
+    return all(a == b for a, b in zip(one, other, strict=False))
 
 
 def _changed(source: CSource, body: Node) -> set[str]:

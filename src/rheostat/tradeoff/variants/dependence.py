@@ -22,8 +22,9 @@ from rheostat.tradeoff.variants.accesses import (
     Access,
     Body,
     declared_name,
+    meet,
 )
-from rheostat.tradeoff.variants.c_source import CSource, Loop, Node, identifiers
+from rheostat.tradeoff.variants.c_source import CSource, Loop, Node
 from rheostat.tradeoff.variants.loop_blocks import counter
 from rheostat.tradeoff.variants.polynomial import (
     Polynomial,
@@ -108,17 +109,21 @@ def dependence(source: CSource, loop: Loop) -> Dependence:
         result.worse(CONFLICT, "leaves the loop early")
     _calls(source, body, result)
     outer = [a for a in body.accesses if a.name not in body.local and a.name != loop.variable]
-    written = {a.name for a in outer if a.kind != READ}
+    written = {a.place for a in outer if a.kind != READ}
     if any(a.name == loop.variable and a.kind != READ for a in body.accesses):
         result.worse(CONFLICT, f"{loop.variable} is changed within the loop")
-    if written & identifiers(source, loop.high):
+    bound = body.places_in(loop.high)
+    if any(meet(w, b) for w in written for b in bound):
         result.worse(CONFLICT, "the bound is changed within the loop")
-    for name in sorted(written):
-        mine = [a for a in outer if a.name == name]
+    for place in sorted(written):
+        mine = [a for a in outer if meet(a.place, place)]
+        name = ".".join(place)
         if "(" in name:  # no clause can name it
             result.worse(CONFLICT, f"{name} is written, a macro or what a call gives")
         elif any(a.subscripts for a in mine):
             _array(result, name, mine, body, counter(source, loop))
+        elif len(place) > 1:
+            result.worse(CONFLICT, f"{name} is written, a field that no clause can name")
         else:
             _scalar(source, result, name, mine)
     return result

@@ -8,7 +8,7 @@ its inner loops, or none.  An accepted plan is then varied at its heaviest loops
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Generator, Hashable, Iterator
 
 from rheostat.tradeoff.variants.c_source import CSource, Loop
 from rheostat.tradeoff.variants.dependence import SAFE
@@ -74,28 +74,40 @@ class PragmaPlacement:
 
     def steps(self) -> Steps:
         """Variants; each is sent what came of it."""
-        plan = self._first()
-        trial = VariantResult(accepted=False)
-        while plan:
-            trial = yield self._variant(plan)
-            if trial.accepted:
-                self.accepted.append((frozenset(plan.items()), trial))
-                break
-            plan = self._repaired(plan, trial)
-        if not trial.accepted:
+        best, trial = yield from self._until_right(self._first())
+        if not best:
             return
-        best, least = plan, trial.runtime_ratio
-        for varied in self._varied(plan):
+        if trial.accepted:
+            self.accepted.append((frozenset(best.items()), trial))
+        verified, least = trial.accepted, trial.runtime_ratio
+        for varied in self._varied(best):
             changed = varied(best)
             if changed is None or changed == best or self._known_bad(changed):
                 continue
             trial = yield self._variant(changed)
+            if not (trial.accepted or trial.no_gain or verified):
+                changed, trial = yield from self._until_right(self._repaired(changed, trial))
             if trial.accepted:
                 self.accepted.append((frozenset(changed.items()), trial))
-            if trial.accepted and self._is_faster(trial, least):
-                best, least = changed, trial.runtime_ratio
+            if trial.accepted and (not verified or self._is_faster(trial, least)):
+                best, verified, least = changed, True, trial.runtime_ratio
             elif not trial.accepted:
                 self._refused |= set(changed.items()) - set(best.items())
+
+    def _until_right(
+        self, plan: Placement
+    ) -> Generator[Variant, VariantResult, tuple[Placement, VariantResult]]:
+        """A plan, repaired until nothing is found wrong with it; an empty one if it cannot be.
+
+        What gains nothing was not looked at to the end: it is varied as what is right.
+        """
+        trial = VariantResult(accepted=False)
+        while plan:
+            trial = yield self._variant(plan)
+            if trial.accepted or trial.no_gain:
+                break
+            plan = self._repaired(plan, trial)
+        return plan, trial
 
     def _is_faster(self, trial: VariantResult, least: float) -> bool:
         """Whether the gain is beyond noise: the upper end of the interval is below the best."""

@@ -77,7 +77,8 @@ class VariantResult:
     """What came of a variant: figures where it was accepted, the rung and findings where not.
 
     Ratios are to the original in the same paired runs, so that the load of the machine cancels;
-    ``runtime_high`` is the upper end of the interval of the time's.
+    ``runtime_high`` is the upper end of the interval of the time's.  With ``no_gain`` nothing is
+    wrong so far, and it was looked at no further.
     """
 
     accepted: bool
@@ -86,6 +87,7 @@ class VariantResult:
     energy_ratio: float = math.nan
     rung: str = ""
     findings: tuple[tuple[int, str], ...] = ()
+    no_gain: bool = False
 
 
 Steps = Generator[Variant, VariantResult, None]
