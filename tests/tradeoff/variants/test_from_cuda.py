@@ -235,8 +235,9 @@ def test_what_hangs_on_the_index_is_recomputed_and_the_rest_kept():
     text = from_cuda(WIDE, "openmp").text
     smooth = text[text.index("void smooth") : text.index("void scan")]
     assert smooth.count("const int l = threadIdx.x + 1;") == 2
-    assert "std::vector<float> own(blockDim.x);" in smooth
-    assert "own[thread_x] = g < n ? in[g] : 0.f;" in smooth
+    assert "const std::unique_ptr<float[]> own_of(new float[blockDim.x]());" in smooth
+    assert smooth.count("auto &own = own_of[thread_x];") == 2
+    assert "own = g < n ? in[g] : 0.f;" in smooth
 
 
 @pytest.mark.parametrize("body", [
@@ -254,10 +255,81 @@ def test_a_variable_of_one_phase_is_not_kept_for_the_next():
     body = "__shared__ int s[9]; int one = a[t], both = 2 * t; s[t] = one + both; __syncthreads();"
     text = from_cuda(kernel(f"{body} a[t] = both + a[t] + s[0];"), "openmp").text
     assert "int one = a[t];" in text
-    assert text.count("std::vector<") == 0  # `both` hangs on t alone and is computed anew
+    assert "std::unique_ptr" not in text  # `both` hangs on t alone and is computed anew
     text = from_cuda(kernel(f"{body} a[t] = one + s[0];"), "openmp").text
-    assert text.count("std::vector<") == 1
-    assert "std::vector<int> one(blockDim.x);" in text
+    assert text.count("std::unique_ptr<") == 1
+    assert "const std::unique_ptr<int[]> one_of(new int[blockDim.x]());" in text
+
+
+KEPT = r"""#include <stdio.h>
+__device__ void mark(bool *far) { *far = true; }
+__global__ void k(int *a) {
+  __shared__ int s[16];
+  int t = threadIdx.y * blockDim.x + threadIdx.x, sums[2][2];
+  bool far = false;
+  for (int i = 0; i < 4; i++) sums[i / 2][i % 2] = t * i;
+  if (t > 5) mark(&far);
+  s[t] = t;
+  __syncthreads();
+  sums[1][0] += s[(t + 1) % 16];
+  __syncthreads();
+  a[t] = far ? -sums[1][0] : sums[1][1] + sums[1][0];
+}
+int main() {
+  int h[16], *d;
+  cudaMalloc(&d, sizeof h);
+  k<<<1, dim3(4, 4)>>>(d);
+  cudaMemcpy(h, d, sizeof h, cudaMemcpyDeviceToHost);
+  for (int x : h) printf("%d ", x);
+}
+"""
+
+
+@compiles
+def test_an_array_and_a_flag_whose_address_is_taken_are_kept_over_barriers(tmp_path):
+    of = [2 * t + (t + 1) % 16 for t in range(16)]
+    want = [3 * t + of[t] if t < 6 else -of[t] for t in range(16)]
+    made = from_cuda(KEPT, "openmp").text
+    assert "const std::unique_ptr<int[][2][2]> sums_of(" in made
+    assert "  sums[1][0] += s[(t + 1) % 16];\n" in made  # lines stay the kernel's own
+    assert [int(x) for x in printed(made, tmp_path).split()] == want
+
+
+ASKED = r"""#include <stdio.h>
+#ifdef WITH_DNN
+#include <cudnn.h>
+#endif
+__global__ void k(int *a) { a[threadIdx.x] = threadIdx.x / warpSize; }
+int main() {
+  cudaDeviceProp of;
+  int most, h[64], *d;
+  cudaGetDeviceProperties(&of, 0);
+  cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlock, 0);
+#ifdef WITH_DNN
+  cudnnCreate();
+#endif
+  cudaMalloc(&d, sizeof h);
+  k<<<1, 64>>>(d);
+  cudaMemcpy(h, d, sizeof h, cudaMemcpyDeviceToHost);
+  printf("%s %d %d %d", of.name, of.maxGridSize[1], most, h[31] + h[32]);
+}
+"""
+
+
+@compiles
+def test_a_device_is_asked_for_what_every_one_has(tmp_path):
+    assert printed(from_cuda(ASKED, "openmp").text, tmp_path) == "CPU 65535 49152 1"
+    with pytest.raises(DataError, match="line 18: clockRate: no rule for it"):
+        from_cuda(ASKED.replace("of.name, ", "of.name,\n  of.clockRate, "), "openmp")
+    with pytest.raises(DataError, match="line 10: cudaDeviceGetAttribute: no rule for it"):
+        from_cuda(ASKED.replace("MaxSharedMemoryPerBlock", "ClockRate"), "openmp")
+
+
+def test_a_library_that_the_build_asks_for_is_refused():
+    with pytest.raises(DataError, match=r"line 3: cudnn\.h is cuDNN"):
+        from_cuda(ASKED, "openmp", ("-O2", "-DWITH_DNN"))
+    with pytest.raises(DataError, match=r"line 4: cudnn\.h is cuDNN"):
+        from_cuda("#define WITH_DNN\n" + ASKED, "openmp")
 
 
 def test_calls_that_do_nothing_leave_no_line_and_a_statement_where_one_is_needed():
@@ -298,6 +370,7 @@ def test_a_loop_within_a_phase_may_be_left():
     ("#include <cstdlib>\n", "cudaFree(p);", ["cstdlib"]),
     ("#include <stdlib.h>\n", "cudaFree(p);", ["stdlib.h"]),
     ("#include <cstdio>\n", "cudaMemset(p, 0, n);", ["cstdio", "string.h"]),
+    ("#include <string>\n", "cudaMemset(p, 0, n);", ["string", "string.h"]),
     ("#include <cuda_runtime.h>\n", "cudaEventRecord(e);", ["omp.h"]),
 ])  # fmt: skip
 def test_headers_are_those_that_are_used_once_each(head, call, included):
@@ -381,13 +454,15 @@ def test_a_name_of_an_inner_scope_is_another_variable():
   a[t] = s[t] + near;"""
     text = from_cuda(kernel(body), "openmp").text
     assert "for (int i = 0; i < n; i++) {" in text
-    assert "near[thread_x] = a[t];" in text
+    assert "near = a[t];" in text
+    assert text.count("auto &near = near_of[thread_x];") == 2  # the loop's names another
     assert "{ int near = 3; s[t] += near; }" in text
-    assert "a[t] = s[t] + near[thread_x];" in text
+    assert "a[t] = s[t] + near;" in text
     inner = "{ int v = a[t]; s[t] = v; } __syncthreads(); int v = s[n]; __syncthreads(); a[t] = v;"
     made = from_cuda(kernel(f"__shared__ int s[9]; {inner}"), "openmp").text
     assert "int v = a[t]; s[t] = v;" in made
-    assert "v[thread_x] = s[n];" in made
+    assert "v = s[n];" in made
+    assert made.count("auto &v = v_of[thread_x];") == 2
 
 
 OWN = """#include <stdio.h>
@@ -433,7 +508,7 @@ def test_serial_has_no_pragma():
         ("int s = a[0]; while (s) { __syncthreads(); s--; }", "line 3: a barrier that not all"),
         ("for (int i = t; i < n; i++) { __syncthreads(); }", "line 3: i counts a loop around"),
         ("for (int i = 0; i < n; i++) { if (a[t]) break; __syncthreads(); }", "leaves a loop"),
-        ("int v[4]; v[0] = t; __syncthreads(); a[t] = v[0];", "v is kept over a barrier and is no"),
+        ("int v[] = {1}; v[0] = t; __syncthreads(); a[t] = v[0];", "v is kept over a barrier and"),
         (
             "\n#define N n\nn -= t; __syncthreads(); a[t] = N;",
             "n is a parameter that threads change",

@@ -1,11 +1,11 @@
 """CUDA kernels whose threads share memory and wait for each other, as loops over blocks.
 
 A *phase* is what the threads of a block do between two barriers: one loop over them.  A variable
-that a thread keeps from one phase to the next becomes an array with a place for each thread, or is
-*recomputed* where it hangs on the thread's index alone.  One that is the same in all threads of a
-block, *uniform*, is computed once per block; so is the condition of a loop or branch around a
-barrier, which CUDA wants uniform, too.  A thread that ends before a barrier takes part in no later
-phase: the others do not wait for it.
+that a thread keeps from one phase to the next has a place for each thread, which a phase calls as
+the kernel does, so that its lines stay; or it is *recomputed* where it hangs on the thread's index
+alone.  One that is the same in all threads of a block, *uniform*, is computed once per block; so is
+the condition of a loop or branch around a barrier, which CUDA wants uniform, too.  A thread that
+ends before a barrier takes part in no later phase: the others do not wait for it.
 
 References
 ----------
@@ -98,19 +98,26 @@ class Phases:
             raise UnsupportedKernelError(
                 self.kernel.node, f"{changed[0]} is a parameter that threads change beside barriers"
             )
-        kept = [f"std::vector<{kind}> {name}({self._threads_of_block});"
-                for name, kind in self.variables.kept.items()]  # fmt: skip
+        kept = [self._places(name, *kind) for name, kind in self.variables.kept.items()]
         lines = self._of(self.kernel.statements)
         gone = [f"std::vector<char> {self._gone}({self._threads_of_block});"] * self._ends_early
         return [*kept, *gone, *lines]
 
     @cached_property
     def _gone(self) -> str:
-        """Which threads of the block have ended, by a name that the kernel has not."""
-        name = "gone"
-        while re.search(rf"\b{name}\b", self.kernel.text):
+        """Which threads of the block have ended."""
+        return self._new_name("gone")
+
+    def _new_name(self, name: str) -> str:
+        """A name that the kernel has not."""
+        while re.search(rf"\b{name}\b", f"{self.kernel.parameters} {self.kernel.text}"):
             name += "_"
         return name
+
+    def _places(self, name: str, kind: str, sizes: str) -> str:
+        """Memory for what each thread of a block keeps, zero at first."""
+        memory = f"new {kind}[{self._threads_of_block}]{sizes}()"
+        return f"const std::unique_ptr<{kind}[]{sizes}> {self._new_name(f'{name}_of')}({memory});"
 
     @cached_property
     def _ends_early(self) -> bool:
@@ -188,7 +195,7 @@ class Phases:
             if node.type in ("break_statement", "continue_statement") and not self._own(node, run):
                 raise UnsupportedKernelError(node, "a thread leaves a loop around a barrier")
         parts = [x for s in run if (x := dedented(self._text_of_phase(s)))]
-        body = "\n".join([*self._again(parts), *parts])
+        body = "\n".join([*self._own_places(run), *self._again(parts), *parts])
         return self._threads(self._without_ends(body, run, last=last)) if parts else []
 
     def _without_ends(self, body: str, run: list[Node], *, last: bool) -> str:
@@ -215,6 +222,14 @@ class Phases:
                 text += declaration
         return lines
 
+    def _own_places(self, run: list[Node]) -> list[str]:
+        """What a thread keeps and a phase names, by the name that it has in the kernel."""
+        v = self.variables
+        named = {self.text(n) for s in run for n in walk(s) if n.type == "identifier"
+                 and self.text(n) in v.kept and v.is_outer(n, self.text(n))}  # fmt: skip
+        return [f"auto &{name} = {self._new_name(f'{name}_of')}[{self._place}];"
+                for name in v.kept if name in named]  # fmt: skip
+
     def _own(self, node: Node, run: list[Node]) -> bool:
         """Whether the loop that is left lies within the phase."""
         above = node.parent
@@ -225,22 +240,12 @@ class Phases:
         return False
 
     def _text_of_phase(self, statement: Node) -> str:
-        """A statement with its thread's place in what is kept."""
-        place, kept = self._place, self.variables.kept
-        low, edits = statement.start_byte, []
+        """A statement, in which what is declared elsewhere is assigned."""
         if statement.type == "declaration" and self._elsewhere & set(
             self.variables.names(statement)
         ):
             return self._assignments(statement)
-        for node in walk(statement):
-            name = self.text(node) if node.type == "identifier" else ""
-            if name in kept and self.variables.is_outer(node, name):
-                edits.append((node.start_byte, node.end_byte, f"{self.text(node)}[{place}]"))
-        data, last, parts = self.kernel.source.bytes, low, []
-        for a, b, new in edits:
-            parts += [data[last:a].decode(), new]
-            last = b
-        return "".join([*parts, data[last : statement.end_byte].decode()])
+        return self.text(statement)
 
     @cached_property
     def _elsewhere(self) -> set[str]:
@@ -255,11 +260,10 @@ class Phases:
         for d in declaration.children_by_field_name("declarator"):
             name = self.text(declared_name(d))
             value = d.child_by_field_name("value")
-            given = "" if value is None else self._text_of_phase(value)
             if name in self.variables.kept:
-                lines += [f"{name}[{self._place}] = {given};"] if given else []
+                lines += [] if value is None else [f"{name} = {self.text(value)};"]
             elif name not in self._elsewhere:
-                lines.append(f"{kind} {self._text_of_phase(d)};")
+                lines.append(f"{kind} {self.text(d)};")
         return "\n".join(lines)
 
     @property

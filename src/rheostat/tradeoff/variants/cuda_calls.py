@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterator
 
 from rheostat.measurement.code.parsing.syntax_tree import walk
 from rheostat.tradeoff.variants.c_source import CSource, Edit, Node
+from rheostat.tradeoff.variants.cuda_device import ATTRIBUTES, TYPE
 
 NOTHING = ("cudaDeviceSynchronize", "cudaThreadSynchronize", "cudaGetLastError",
            "cudaPeekAtLastError", "cudaDeviceReset", "cudaSetDevice", "cudaStreamCreate",
@@ -21,7 +22,7 @@ NOTHING = ("cudaDeviceSynchronize", "cudaThreadSynchronize", "cudaGetLastError",
            "cudaHostRegister", "cudaHostUnregister", "cudaFuncSetAttribute", "cudaProfilerStart",
            "cudaProfilerStop", "cudaDeviceSetLimit", "cudaSetDeviceFlags")  # fmt: skip
 TYPES = {"cudaError_t": "int", "cudaStream_t": "int", "cudaEvent_t": "double",
-         "cudaMemcpyKind": "int"}  # fmt: skip
+         "cudaMemcpyKind": "int", "cudaDeviceProp": TYPE}  # fmt: skip
 VALUES = {"cudaSuccess": "0"}
 FLAG = re.compile(
     r"cuda(?:(?:HostAlloc|HostRegister|MemAttach|DeviceSchedule|Memcpy(?:Host|Device)To)[A-Z]\w*"
@@ -134,6 +135,8 @@ def _made(name: str, given: list[str]) -> str | None:
     base = re.sub(r"Async$", "", name)
     if name in NOTHING or base in NOTHING:
         return ""
+    if name == "cudaDeviceGetAttribute" and given[1].strip() not in ATTRIBUTES:
+        return None
     rule = RULES.get(base)
     return None if rule is None else rule(given)
 
@@ -178,6 +181,8 @@ RULES: dict[str, Callable[[list[str]], str]] = {
     "cudaGetSymbolAddress": lambda g: _set_to(g[0], f"&{g[1]}"),
     "cudaHostGetDevicePointer": lambda g: _set_to(g[0], g[1]),
     "cudaGetDeviceCount": lambda g: f"{_pointed(g[0])} = 1",
+    "cudaGetDeviceProperties": lambda g: f"{_pointed(g[0])} = {TYPE}()",
+    "cudaDeviceGetAttribute": lambda g: f"{_pointed(g[0])} = {ATTRIBUTES.get(g[1].strip())}",
     "cudaGetDevice": lambda g: f"{_pointed(g[0])} = 0",
     "cudaEventRecord": lambda g: f"{g[0]} = omp_get_wtime()",
     "cudaEventElapsedTime": lambda g: f"{_pointed(g[0])} = 1e3 * ({g[2]} - {g[1]})",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from rheostat.tradeoff.variants.cuda_device import device_properties
+
 INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[^\n]*\n", re.MULTILINE)
 NO_CODE = r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"'
 DIM3 = """struct dim3 {
@@ -11,6 +13,8 @@ DIM3 = """struct dim3 {
   dim3(unsigned x = 1, unsigned y = 1, unsigned z = 1) : x(x), y(y), z(z) {}
 };
 """
+WARP = "constexpr int warpSize = 32;\n"
+"""A number alone: what threads of a warp do together is refused."""
 ATOMICS = {
     "atomicAdd": "+=",
     "atomicSub": "-=",
@@ -163,6 +167,7 @@ HEADERS = {
     "math.h": CALL.format(MATHEMATICS), "assert.h": CALL.format("assert"),
     "stdint.h": r"\bu?int(?:8|16|32|64)_t\b", "float.h": r"\b(?:FLT|DBL)_[A-Z]\w+\b",
     "limits.h": r"\bU?(?:INT|LONG|CHAR|SHRT|LLONG)_M(?:AX|IN)\b", "vector": r"\bstd::vector<",
+    "memory": r"\bstd::unique_ptr<",
     "algorithm": r"\bstd::(?:min|max|sort|swap|fill|copy)\b", "type_traits": r"\bstd::enable_if\b",
     "omp.h": r"\bomp_get_wtime\b",
 }  # fmt: skip
@@ -188,7 +193,8 @@ def with_helpers(text: str, device: str) -> str:
     used = {n: h for n, h in HELPERS.items() if re.search(rf"(?<![\w:.]){n}\s*\(", code)
             and not re.search(rf"#define\s+{n}\b|\w\s+{n}\s*\([^;()]*\)\s*\{{", text)}  # fmt: skip
     place = _after_includes(text)
-    made = [DIM3, *_vectors(text), *used.values()]
+    made = [DIM3, WARP * bool(re.search(r"(?<![\w.>])warpSize\b", code)), device_properties(text),
+            *_vectors(text), *used.values()]  # fmt: skip
     includes = _includes(text, text) if place else ""
     needed = _includes("".join(made), text[:place] + includes)
     if not place:
@@ -232,9 +238,9 @@ def _vectors(text: str) -> list[str]:
 
 
 def _either(header: str) -> str:
-    """A header of C by its name there or in C++, as a pattern."""
+    """A header of C by its name there or in C++, as a pattern; C++'s own have one name."""
     name = header.removesuffix(".h")
-    return rf"(?:{name}\.h|c?{name})"
+    return header if name == header else rf"(?:{name}\.h|c{name})"
 
 
 def code_of(text: str) -> str:

@@ -22,7 +22,7 @@ INDENT = "  "
 DYNAMIC_SHARED = re.compile(r"\bextern\s+__shared__\s+([\w\s:]+?)\s*(\w+)\s*\[\s*\]\s*;")
 THREAD = re.compile(r"\b(?:threadIdx|blockIdx)\b")
 WITHIN_WARP = re.compile(
-    r"\b__(?:shfl|ballot|any|all|syncwarp|activemask|match|reduce)\w*|\bwarpSize\b|\bthis_grid\b"
+    r"\b__(?:shfl|ballot|any|all|syncwarp|activemask|match|reduce)\w*|\bthis_grid\b"
 )
 LEAVES = re.compile(r"\b(?:return|break)\b")
 CAST = r"(?:\(\s*[a-z_][\w\s]*\)\s*)?"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 from rheostat.tradeoff.variants.c_source import CSource
+from rheostat.tradeoff.variants.cuda_device import unknown_properties
 from rheostat.tradeoff.variants.cuda_helpers import HELPERS, INTRINSICS, code_of
 from rheostat.tradeoff.variants.cuda_kernels import WITHIN_WARP
 from rheostat.tradeoff.variants.cuda_text import body_of, device_functions
@@ -27,8 +28,13 @@ LEFT = re.compile(
     r"|\bnccl[A-Z]\w*|<<<|\b__(?:global|shared|constant)__|\b__(?:sync|shfl)\w*"
     r"|\b(?:texture|surface)<|\btex[123]D\w*|\bthrust::|\bcub::|\bcooperative_groups\b"
 )
+NO_CONDITION = r"((?:(?![ \t]*#[ \t]*(?:if|el|endif))[^\n]*\n)*)"
+BRANCH = re.compile(
+    rf"^[ \t]*#[ \t]*ifdef[ \t]+(\w+)[^\n]*\n{NO_CONDITION}"
+    rf"(?:[ \t]*#[ \t]*else\b[^\n]*\n{NO_CONDITION})?[ \t]*#[ \t]*endif\b[^\n]*", re.MULTILINE
+)  # fmt: skip
+"""One that holds no other: its name, and both its sides."""
 INTRINSIC = re.compile(r"(?<![\w.:])__(?!builtin_|sync_|atomic_|attribute)[a-z]\w*(?=\s*\()")
-BEFORE_WARP = re.compile(r"\bwarpSize\b")
 WITHIN = {
     re.compile(r"\b__sync\w+"): "a barrier within {0}, a function that kernels call",
     re.compile(r"\b__shared__"): "shared memory within {0}, a function that kernels call",
@@ -60,6 +66,53 @@ def libraries(text: str, own: Callable[[str], bool], line: Callable[[int], str])
             yield f"{line(number)}: {header} is {known}, which has no rule"
 
 
+def without_absent_libraries(
+    text: str, files: Mapping[str, str], flags: Collection[str] = ()
+) -> str:
+    r"""A text without the branches for libraries that this build has not asked for.
+
+    Parameters
+    ----------
+    text : str
+        CUDA.
+    files : mapping of str to str
+        The program's files, which may define what such a branch asks for.
+    flags : collection of str
+        Of the compiler, which may, too.
+
+    Returns
+    -------
+    str
+        Every ``#ifdef NAME`` of a name that nothing defines is gone if one of them includes a
+        library of the device; lines stay.
+
+    Examples
+    --------
+    >>> text = "#ifdef DNN\n#include <cudnn.h>\n#else\nint a;\n#endif"
+    >>> print(without_absent_libraries(text, {}))
+    <BLANKLINE>
+    <BLANKLINE>
+    <BLANKLINE>
+    int a;
+    <BLANKLINE>
+    """
+    every = "\n".join([text, *files.values()])
+    names = {
+        m[1] for m in BRANCH.finditer(text)
+        if any(h[1].startswith(tuple(LIBRARIES)) for h in HEADER.finditer(m[2]))
+        and not re.search(rf"^[ \t]*#[ \t]*define[ \t]+{m[1]}\b", every, re.MULTILINE)
+        and not any(re.match(rf"-D{m[1]}\b", f) for f in flags)
+    }  # fmt: skip
+    return BRANCH.sub(lambda m: _other_branch(m) if m[1] in names else m[0], text)
+
+
+def _other_branch(match: re.Match[str]) -> str:
+    """What is read where a name is not defined, at the same lines."""
+    if match[3] is None:
+        return "\n" * match[0].count("\n")
+    return "\n" * match[0][: match.start(3) - match.start()].count("\n") + match[3]
+
+
 def within_functions(source: CSource, line: Callable[[int], str]) -> Iterator[str]:
     """What functions of the device do that only a kernel may.
 
@@ -81,10 +134,9 @@ def within_functions(source: CSource, line: Callable[[int], str]) -> Iterator[st
         for pattern, said in WITHIN.items():
             if match := pattern.search(text):
                 yield f"{line(_row(body, text, match.start()))}: {said.format(name)}"
-        for pattern in (WITHIN_WARP, BEFORE_WARP):
-            if match := pattern.search(text):
-                place = line(_row(body, text, match.start()))
-                yield f"{place}: {match[0]} is of a warp, which a CPU lacks"
+        if match := WITHIN_WARP.search(text):
+            place = line(_row(body, text, match.start()))
+            yield f"{place}: {match[0]} is of a warp, which a CPU lacks"
 
 
 def _row(body: object, text: str, at: int) -> int:
@@ -143,6 +195,7 @@ def left_over(made: str, device: str, text: str, line: Callable[[int], str]) -> 
               if m[0] not in HELPERS and m[0] not in INTRINSICS and m[0] in code
               and not re.search(rf"\b\w[\w\s*&]*\b{m[0]}\s*\([^;]*?\)\s*\{{", code)]  # fmt: skip
     names += re.findall(r"\basm\b(?=\s*(?:volatile\b|__volatile__\b)?\s*\()", code_of(device))
+    names += unknown_properties(code)
     for name in dict.fromkeys(names):
         at = re.search(rf"(?<!\w){re.escape(name)}", text)
         place = f"{line(text.count(chr(10), 0, at.start()) + 1)}: " if at else ""

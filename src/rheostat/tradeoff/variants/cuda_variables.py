@@ -169,8 +169,8 @@ class BlockVariables:
         return count
 
     @cached_property
-    def kept(self) -> dict[str, str]:
-        """Variables that a thread keeps from phase to phase, with their type."""
+    def kept(self) -> dict[str, tuple[str, str]]:
+        """Variables that a thread keeps from phase to phase: their type, and sizes of an array."""
         kept = {}
         for name, nodes in self.declared.items():
             around = next((n for n in nodes if self._heads_loop(n)), None)
@@ -189,12 +189,18 @@ class BlockVariables:
     def _heads_loop(self, node: Node) -> bool:
         return node.parent is not None and node.parent.type == "for_statement"
 
-    def _kind_of(self, node: Node, name: str) -> str:
-        kind = self._type(node, name)
+    def _kind_of(self, node: Node, name: str) -> tuple[str, str]:
+        kind, sizes = self._type(node, name), ""
+        if not kind:
+            array = next((d for d in node.children_by_field_name("declarator")
+                          if d.type == "array_declarator" and self.text(declared_name(d)) == name),
+                         None)  # fmt: skip
+            sizes = "" if array is None else self.text(array).removeprefix(name).strip()
+            kind = self.kind(node).removeprefix("const ") if sizes else ""
         if kind and "auto" not in kind:
-            return "char" if kind == "bool" else kind
+            return kind, sizes
         raise UnsupportedKernelError(
-            node, f"{name} is kept over a barrier and is no number or pointer"
+            node, f"{name} is kept over a barrier and is no number, pointer or array without values"
         )
 
     def kind(self, declaration: Node) -> str:

@@ -31,6 +31,7 @@ from rheostat.tradeoff.variants.cuda_refused import (
     libraries,
     other_units,
     within_functions,
+    without_absent_libraries,
 )
 from rheostat.tradeoff.variants.cuda_text import (
     Lines,
@@ -92,7 +93,8 @@ def from_cuda(
     }
     """
     lines = one_text("", {**(files or {}), "": text})
-    made = _translated(lines, TARGETS[to], files or {})
+    read = without_absent_libraries(lines.text, files or {}, flags)
+    made = _translated(replace(lines, text=read), TARGETS[to], files or {})
     return Variant(made, "rules", "kernels as loops", flags, to)
 
 
