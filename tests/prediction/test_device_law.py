@@ -222,3 +222,24 @@ def test_the_work_of_a_graph_is_its_operations_by_kind():
     heavy, rest = MIXED
     assert mixed.bytes == pytest.approx(
         [10 * heavy, 20 * heavy, 30 * heavy, 50 * rest, 60 * rest, 0.0, rest])  # fmt: skip
+
+
+def test_convolutions_are_counted_in_whole_lanes_of_64_channels():
+    """144 products for each channel and each of 100 pixels; grouped ones are as they are."""
+    rows = [("image", 1600), ("kernel", 144 * 8), ("convolution", 800), ("dot", 800),
+            ("kernel", 144 * 96), ("convolution", 9600),
+            ("depthwise-convolution", 800)]  # fmt: skip
+    flops = [2.0 * 144 * size if "o" in name else 0.0 for name, size in rows]
+    count = len(rows)
+    nodes = {
+        "opcode": [name for name, _ in rows], "dtype": ["f32"] * count, "flops": flops,
+        "op_class": [{"image": "parameter_constant", "kernel": "parameter_constant",
+                      "dot": "matmul"}.get(name, "convolution") for name, _ in rows],
+        "bytes": [4.0 * size for _, size in rows], "times": [1.0] * count,
+        "shape": [[size] for _, size in rows], "fused": [False] * count,
+        "transcendentals": [0.0] * count,
+    }  # fmt: skip
+    edges = np.array([(0, 2), (1, 2), (0, 3), (1, 3), (0, 5), (4, 5), (0, 6), (1, 6)]).T
+    counted = Work.of(op_graph("mine", nodes, edges)).flops
+    narrow, dense, wide, grouped = (flops[i] for i in (2, 3, 5, 6))
+    assert counted == pytest.approx([narrow * 64 / 8, dense, wide * 128 / 96, grouped])

@@ -25,7 +25,7 @@ from rheostat.prediction.step_cost.transfer import RUNS as GIVEN
 from rheostat.testing import predictors as promise
 
 NETWORKS = ("LeNet5", "MNIST_CNN", "CIFAR10_CNN", "VGGSmall", "ResNetSmall", "ResNet18")
-RATES = np.exp(np.random.default_rng(5).uniform(-4.0, 2.0, len(TERMS)))
+RATES = np.exp([np.random.default_rng([*entry.encode(), 5]).uniform(-4.0, 2.0) for entry in TERMS])
 SPEED = {"A": 1.0, "B": 0.4, "C": 2.5}
 
 

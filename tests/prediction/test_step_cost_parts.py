@@ -52,6 +52,7 @@ OPERATIONS = [
     ("sgd-update", "other", [50], 100, 9e3, 0, 1, False, [16]),
     ("sqrt", "elementwise", [40], NAN, NAN, NAN, 0, False, [16]),
     ("tuple", "control", [], 0, 0, 0, 1, False, [16]),
+    ("convolution", "convolution", [2, 9, 70], 4e9, 3e6, 0, 3, False, [0]),
 ]
 FIELDS = ("opcode", "op_class", "shape", "flops", "bytes", "transcendentals", "times", "fused")
 
@@ -85,8 +86,8 @@ def by_hand(devices: int) -> dict[str, float]:  # noqa: PLR0912 - a branch for e
         add("transcendentals", 10 * t, flop)
         if code.startswith("depthwise"):
             add("depthwise_b", b, byte)
-        elif kind == "convolution" and len(shape) == 5:
-            add("volume_f", f, flop)
+        elif kind == "convolution" and len(shape) in (3, 5):
+            add("line_f" if len(shape) == 3 else "volume_f", f, flop)
             add("convolution_b", b, byte)
             add("convolution_launches", launch, 1)
         elif kind == "convolution":

@@ -22,7 +22,14 @@ from rheostat.prediction.step_cost.sheet_forecast import (
 )
 from rheostat.prediction.step_cost.terms import TERMS
 from rheostat.prediction.step_cost.transfer import Known
-from rheostat.prediction.step_cost.unlike import FEW_TIMES, LANES_ALONE, NEVER_TIMED, SPREAD, Unlike
+from rheostat.prediction.step_cost.unlike import (
+    FEW_TIMES,
+    LANES_ALONE,
+    MOSTLY,
+    NEVER_TIMED,
+    SPREAD,
+    Unlike,
+)
 
 LEVELS = np.array([0.05, 0.5, 0.95])
 
@@ -107,12 +114,21 @@ def test_many_networks_of_few_families_leave_the_answer_to_the_roofline():
 def test_laws_that_are_apart_answer_together_and_widen_the_interval():
     known = together(*VARIED)
     unlike = learned(known, np.log(time_s(known)))
-    each, (low, middle, high) = unlike.each(CONVOLUTION), unlike.draws(CONVOLUTION, LEVELS)
+    partly = steps(5, -1, 9, elementwise_b=1.0, convolution_b=0.3, matmul_f_padded=0.2)
+    each, (low, middle, high) = unlike.each(partly), unlike.draws(partly, LEVELS)
     assert unlike.weights.sum() == pytest.approx(1.0)
     assert unlike.weights[0] >= 1 / 3
     assert middle == pytest.approx(unlike.weights @ each)
-    same = replace(unlike, weights=LANES_ALONE).draws(CONVOLUTION, LEVELS)
+    same = replace(unlike, weights=LANES_ALONE).draws(partly, LEVELS)
     assert (high - low > same[2] - same[0]).all()
+
+
+def test_what_is_mostly_of_a_kind_never_timed_is_answered_by_the_plain_roofline_alone():
+    unlike = learned(known := together(*VARIED), np.log(time_s(known)))
+    assert (unlike.never_timed(CONVOLUTION).sum(axis=1) > MOSTLY).all()
+    each, (_, middle, _) = unlike.each(CONVOLUTION), unlike.draws(CONVOLUTION, LEVELS)
+    assert middle == pytest.approx(each[0])
+    assert np.abs(each[0] - unlike.weights @ each).min() > 0.1
 
 
 def test_families_that_were_missed_widen_it_too():

@@ -33,6 +33,7 @@ from scipy.optimize import least_squares
 
 from rheostat.core.graph import Graph
 from rheostat.prediction.accelerators import Accelerator, chip
+from rheostat.prediction.step_cost.terms import lanes_share
 
 Array = NDArray[np.float64]
 NAMES = ("product", "convolution", "product_few_bits", "convolution_few_bits", "memory", "start_s",
@@ -79,13 +80,14 @@ class Work(NamedTuple):
         """Of a graph.
 
         Of the classes in ``tf32`` what is computed in 32 bits is rounded to TF32 where a device
-        can.  With 16 ``bits`` products go in 16, and what moves is less by `MIXED`.
+        can.  With 16 ``bits`` products go in 16, and what moves is less by `MIXED`.  Convolutions
+        are counted in whole lanes: few channels cost what 64 do.
 
         >>> from rheostat.prediction.architectures import training_step
         >>> len(Work.of(training_step("lenet5", 32, 16, 10)).kind)
         48
         """
-        nodes = graph.nodes.filter(
+        nodes = graph.nodes.with_columns(lanes=lanes_share(graph)).filter(
             (pl.col("times") > 0)
             & ~pl.col("op_class").is_in(IDLE)
             & ((pl.col("bytes") > 0) | (pl.col("flops") > 0))
@@ -101,6 +103,7 @@ class Work(NamedTuple):
             nodes[c].fill_nan(0.0).to_numpy().astype(float) for c in ("flops", "bytes", "times")
         )
         flops[heavy & nodes["dtype"].is_in(COMPLEX).to_numpy()] *= COMPLEX_PRODUCTS
+        flops *= nodes["lanes"].to_numpy()
         if bits < 32:
             moved = moved * np.where(heavy, *MIXED)
         return Work(kind, flops, moved, times)

@@ -22,7 +22,8 @@ Array = NDArray[np.float64]
 TERMS = (
     "base", "launches", "infeed_b",
     "convolution_f", "convolution_f_small", "convolution_f_sparse", "convolution_b",
-    "convolution_launches", "volume_f", "depthwise_b", "matmul_f", "matmul_b", "matmul_launches",
+    "convolution_launches", "line_f", "volume_f", "depthwise_b",
+    "matmul_f", "matmul_b", "matmul_launches",
     "elementwise_b", "elementwise_b_small", "elementwise_f", "transcendentals",
     "normalization_b", "normalization_b_small", "normalization_launches",
     "reduction_b", "movement_b", "gather_b", "update_b",
@@ -32,9 +33,9 @@ TERMS = (
 )  # fmt: skip
 """Entries, in order; the last two are those of several devices that train together.
 
-``volume_f`` is arithmetic of convolutions in three dimensions, for which libraries have other code;
-their bytes and launches are among those of all.  Those from ``convolution_patches_b`` to
-``spilled_b`` count inside fusions too, from sizes alone.
+``line_f`` and ``volume_f`` are arithmetic of convolutions in one dimension and in three, for which
+libraries have other code; their bytes and launches are among those of all.  Those from
+``convolution_patches_b`` to ``spilled_b`` count inside fusions too, from sizes alone.
 """
 FLOP_PER_S, BYTE_PER_S, LAUNCH_S, BASE_S, HOST_BYTE_PER_S = 5e12, 2e11, 1e-5, 1e-3, 1e10
 SMALL_FLOP, SMALL_BYTE = 1e9, 1e7
@@ -42,8 +43,8 @@ SPARSE = 20.0
 """Arithmetic per byte below which a convolution waits for memory."""
 WIDE, TILE = 64.0, 16.0
 """Channels, and rows and columns of a product, in whose multiples a device computes."""
-VOLUME = 5
-"""Dimensions of what a convolution in three makes, batch and channels among them."""
+LINE, VOLUME = 3, 5
+"""Dimensions of what a convolution in one and in three makes, batch and channels among them."""
 CACHE_BYTE = 1e6
 """What an operation may touch before it has to go to memory."""
 WORD = 4.0
@@ -80,7 +81,8 @@ def cost_terms(graph: Graph, devices: int = 1) -> Array:
     plain = np.isin(o.kind, ("elementwise", "transcendental", "other"))
     gather = np.isin(o.kind, ("gather_scatter", "collective"))
     moved = (o.kind == "data_movement") & ~o.infeed
-    flat, volume = conv & (o.rank < VOLUME), conv & (o.rank >= VOLUME)
+    line, volume = conv & (o.rank == LINE), conv & (o.rank >= VOLUME)
+    flat = conv & ~line & ~volume
     sparse = flat & (o.flops < SPARSE * np.maximum(o.bytes, 1.0))
     weights = o.sum(o.bytes, o.update) / 3.0
     return np.array([
@@ -90,7 +92,8 @@ def cost_terms(graph: Graph, devices: int = 1) -> Array:
         o.sum(np.maximum(o.flops, SMALL_FLOP), flat & o.runs) / FLOP_PER_S,
         o.sum(o.flops, sparse) / FLOP_PER_S,
         o.sum(o.bytes, conv) / BYTE_PER_S, LAUNCH_S * o.sum(1.0, conv & o.runs),
-        o.sum(o.flops, volume) / FLOP_PER_S, o.sum(o.bytes, o.depthwise) / BYTE_PER_S,
+        o.sum(o.flops, line) / FLOP_PER_S, o.sum(o.flops, volume) / FLOP_PER_S,
+        o.sum(o.bytes, o.depthwise) / BYTE_PER_S,
         o.sum(o.flops, dense) / FLOP_PER_S, o.sum(o.bytes, dense) / BYTE_PER_S,
         LAUNCH_S * o.sum(1.0, dense & o.runs),
         o.sum(o.bytes, plain) / BYTE_PER_S,
@@ -113,10 +116,17 @@ def cost_terms(graph: Graph, devices: int = 1) -> Array:
     ])  # fmt: skip
 
 
-def _products(
-    o: _Operations, conv: NDArray[np.bool_], dense: NDArray[np.bool_]
-) -> tuple[float, ...]:
-    """Patches and padded arithmetic of convolutions; operands and padded arithmetic of products.
+def lanes_share(graph: Graph) -> Array:
+    """Arithmetic of each operation in whole lanes beside what it has, (nodes,), 1 and more.
+
+    Of dense convolutions alone, whose channels are few where they leave lanes idle.
+    """
+    o = _Operations(graph)
+    return np.where((o.kind == "convolution") & ~o.depthwise, _in_lanes(o)[0], 1.0)
+
+
+def _in_lanes(o: _Operations) -> tuple[Array, Array, Array]:
+    """Arithmetic in whole lanes beside what there is, of convolutions and of products; columns.
 
     Sizes of both operands and the result, and the arithmetic, tell rows m, columns n and depth k:
     |out| |rhs| = n f / 2 and so on; where a size is not known, nothing is padded.
@@ -127,10 +137,18 @@ def _products(
     rows = np.maximum(o.size * o.first / half, 1.0)
     wide = np.where(there, _up(columns, WIDE) / columns, 1.0)
     padded = np.where(there, _up(rows, TILE) / rows * _up(columns, TILE) / columns, 1.0)
+    return wide, padded, np.where(there, columns, np.inf)
+
+
+def _products(
+    o: _Operations, conv: NDArray[np.bool_], dense: NDArray[np.bool_]
+) -> tuple[float, ...]:
+    """Patches and padded arithmetic of convolutions; operands and padded arithmetic of products."""
+    wide, padded, columns = _in_lanes(o)
     return (
-        WORD * o.sum(half * o.products / columns, conv & there) / BYTE_PER_S,
+        WORD * o.sum(np.maximum(o.flops, 1.0) / 2.0 / columns, conv) / BYTE_PER_S,
         o.sum(o.flops * wide, conv) / FLOP_PER_S,
-        WORD * o.sum(o.size + o.first + o.second, dense & there) / BYTE_PER_S,
+        WORD * o.sum(o.size + o.first + o.second, dense & np.isfinite(columns)) / BYTE_PER_S,
         o.sum(o.flops * padded, dense) / FLOP_PER_S,
     )
 

@@ -7,10 +7,11 @@ one family; a network further than that from all that were run belongs to none. 
 networks left out prove nothing, as their like stayed: what the three laws of `EXPERTS` say is
 averaged in the logarithm, by weights that make the mean most right on the families left out and
 are drawn to equal ones.  Two rooflines err to either side, and each law has kinds of networks that
-it gets wrong by much; the plain roofline never has less than a third.  The interval is as wide as
-families left out were wrong, as the laws are apart, and as kinds of operations that were never
-timed may be.  On a machine where few families were run nothing tells laws apart, nor the thirty
-rates of the additive model: the roofline of whole lanes answers.
+it gets wrong by much; the plain roofline never has less than a third, and answers alone where most
+of the time goes to kinds of operations that were never timed, of which the others learned nothing.
+The interval is as wide as families left out were wrong, as the laws are apart, and as kinds of
+operations that were never timed may be.  On a machine where few families were run nothing tells
+laws apart, nor the thirty rates of the additive model: the roofline of whole lanes answers.
 
 Notation
 --------
@@ -46,16 +47,19 @@ EXPERTS = ("plain roofline", "roofline", "additive")
 """Laws: three rates with arithmetic as it is counted, three with it in whole lanes, a rate for each
 of `TERMS`."""
 LANES_ALONE = np.array([0.0, 1.0, 0.0])
+MOSTLY = 0.5
+"""Share of the time in kinds never timed above which laws other than the plain one have no say."""
 TWELFTHS, LEAST_PLAIN, TO_EQUAL = 12, 4, 1.0
 """Weights are multiples of a twelfth, at least four of them the plain roofline's; a squared
 distance of one from equal weights counts as much as a family that is off by one in the logarithm.
 A third of that and three times as much give the same answers within 3 %."""
-COUNTED = ("convolution_f", "volume_f", "matmul_f", "elementwise_f")
-ARITHMETIC = ("convolution_f_narrow", "volume_f", "matmul_f_padded", "elementwise_f")
+COUNTED = ("convolution_f", "line_f", "volume_f", "matmul_f", "elementwise_f")
+ARITHMETIC = ("convolution_f_narrow", "line_f", "volume_f", "matmul_f_padded", "elementwise_f")
 """Of products as a device does it, in whole lanes: what few channels or rows leave idle counts."""
 TRAFFIC = ("convolution_b", "depthwise_b", "matmul_b", "elementwise_b", "normalization_b",
            "reduction_b", "movement_b", "gather_b")  # fmt: skip
 KINDS = {"convolution": ("convolution_f_narrow", "convolution_b"),
+         "convolution in one dimension": ("line_f",),
          "convolution in three dimensions": ("volume_f",), "depthwise": ("depthwise_b",),
          "matmul": ("matmul_f_padded", "matmul_b"),
          "elementwise": ("elementwise_f", "elementwise_b"),
@@ -104,8 +108,8 @@ class Unlike:
         count = int(family.max()) + 1
         left = [family == f for f in range(count)] if count > 1 else []
         weights = LANES_ALONE if count < FEWEST else _weights([error[:, f] for f in left])
-        expected = np.hypot(_expected(novel), _apart(weights, error))
-        off = [float(np.mean(((weights @ error)[f] / expected[f]) ** 2)) for f in left]
+        away = _together(weights, error, novel) / np.hypot(_expected(novel), _apart(weights, error))
+        off = [float(np.mean(away[f] ** 2)) for f in left]
         freedom = PRIOR_FAMILIES + len(off)
         times = float(np.sqrt((PRIOR_FAMILIES + sum(off)) / freedom))
         least = FEW_TIMES if count < FEWEST else 0.0
@@ -137,7 +141,7 @@ class Unlike:
         each = self.each(rows)
         novel = self.never_timed(rows).sum(axis=1)
         spread = np.hypot(_expected(novel, self.times), _apart(self.weights, each))
-        said = self.weights @ each
+        said = _together(self.weights, each, novel)
         return np.asarray(said + student.ppf(levels, self.freedom)[:, None] * spread)
 
 
@@ -202,6 +206,12 @@ def _rooflines(known: Known, log_y: Array, devices: int) -> tuple[AdditiveCost, 
 def _each(laws: tuple[AdditiveCost, ...], rows: Known) -> Array:
     terms = (plain_terms(rows.terms), roofline_terms(rows.terms), rows.terms)
     return np.array([law.predict(t, rows.device) for law, t in zip(laws, terms, strict=True)])
+
+
+def _together(weights: Array, each: Array, novel: Array) -> Array:
+    """What the experts say (E, n) as one, (n,); the plain roofline of what is mostly novel."""
+    alone = (novel > MOSTLY) & (weights[0] > 0)
+    return np.asarray(np.where(alone, each[0], weights @ each))
 
 
 def _apart(weights: Array, each: Array) -> Array:
