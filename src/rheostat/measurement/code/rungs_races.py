@@ -178,8 +178,9 @@ def _threads_race(case: Case, runs: Sequence[tuple[Expected, int]]) -> Sequence[
     if case.is_parallel:
         case.need(toolchain.archer_absent())
         library = f"{toolchain.llvm_libraries()}/libarcher.so"
-        options = {"OMP_TOOL_LIBRARIES": library, "OMP_NUM_TEAMS": "1", "TSAN_OPTIONS":
-                   f"ignore_noninstrumented_modules=1:{TSAN_OPTIONS}"}  # fmt: skip
+        settings = f"ignore_noninstrumented_modules=1:{TSAN_OPTIONS}"
+        options = {"OMP_TOOL_LIBRARIES": library, "OMP_NUM_TEAMS": "1",
+                   "OMP_MAX_ACTIVE_LEVELS": "3", "TSAN_OPTIONS": settings}  # fmt: skip
     findings = _raced(case, lambda p: with_task_memory(spread_over_threads(p)), runs, options)
     if findings or dealt_unlike(case.candidate) is None:
         return findings

@@ -15,6 +15,7 @@ from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.device_kernels.cuda_on_host import ORDERS
 from rheostat.measurement.code.device_kernels.idle_kernels import WHY as IDLE
 from rheostat.measurement.code.device_kernels.idle_kernels import idle_kernels
+from rheostat.measurement.code.device_kernels.item_orders import in_another_order
 from rheostat.measurement.code.parsing.compare_output import differences
 from rheostat.measurement.code.parsing.diagnostics import sanitizer_findings, without_lines
 from rheostat.measurement.code.programs.program import Program
@@ -197,6 +198,8 @@ def threads(case: Case) -> Evidence:
     """The same output with each number of threads."""
     if case.on_host:
         return _orders(case)
+    if case.candidate.language == "opencl":
+        return _items(case)
     if not (case.is_parallel or case.shared_by_compiler):
         return case.skipped("threads", f"{case.candidate.language} code makes no OpenMP threads")
     counts = [*(t for t in case.options.threads if t > 1), case.drawn_threads]
@@ -286,6 +289,13 @@ def _orders(case: Case) -> Evidence:
             if findings:
                 return case.failed("threads", findings)
     return case.passed("threads", f"threads {', '.join(ORDERS)}, on the host")
+
+
+def _items(case: Case) -> Evidence:
+    """The same output whatever order OpenCL's work-items run in, and when copies are made."""
+    if findings := in_another_order(case):
+        return case.failed("threads", findings)
+    return case.passed("threads", "work-items backward, copies late")
 
 
 def mapping(case: Case) -> Evidence:

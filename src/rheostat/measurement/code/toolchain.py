@@ -208,9 +208,12 @@ DEVICE = BuildKind("device", "clang", ("-g", "-fopenmp-targets=x86_64-pc-linux-g
                    mark="__tgt_register_lib")  # fmt: skip
 EXTENDED = BuildKind("extended", "gcc", ("-mfpmath=387",), "-O2")
 """The same sums, rounded less often."""
-LANES = BuildKind(  # one vector at a time, as `safelen` counts all iterations that run at once
-    "lanes", "clang", ("-g", "-mllvm", "-force-vector-interleave=1"), "-O2"
-)
+LANES = BuildKind(
+    "lanes", "clang",
+    ("-g", "-mllvm", "-force-vector-interleave=1", "-mllvm", "-enable-gvn-memdep=false"), "-O2",
+)  # fmt: skip
+"""One vector at a time, as `safelen` counts all iterations that run at once; what an iteration has
+written the next one reads from memory, where a vector has not written it yet."""
 
 
 def compiler(program: Program, family: str) -> str:

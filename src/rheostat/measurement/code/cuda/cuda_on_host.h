@@ -1,6 +1,6 @@
 /* CUDA on a CPU, for finding mistakes: the runtime, and blocks whose threads are fibres.
 
-   Launches and copies from the device wait until the program synchronises, as they may on a GPU.
+   Launches and copies wait until the program waits for them, as they may on a GPU.
    Blocks run one after the other; a thread runs until it meets a barrier or a warp function.  The
    environment's CUDA_ORDER says in which order: 0 forward, 1 backward, above that shuffled by this
    seed, so that a missing barrier shows in the output.  Under ThreadSanitizer each thread is a fibre
@@ -570,21 +570,32 @@ inline bool ordered(const Work &first, const Work &second) {
   return first.stream == second.stream || second.waits_for == first.number ||
          (!first.stream && blocks(second.stream)) || (!second.stream && blocks(first.stream));
 }
-inline size_t next_work() {
-  for (size_t i = ORDER ? queue.size() - 1 : 0; i; i--) {
-    bool ready = true;
+/* Which of the queue has to be done before some work: what comes before it, and before that. */
+inline std::vector<char> needed_by(const Work &work) {
+  std::vector<char> needed(queue.size());
+  for (size_t i = queue.size(); i--; ) {
+    needed[i] = ordered(queue[i], work);
+    for (size_t k = i + 1; k < queue.size() && !needed[i]; k++) needed[i] = needed[k] && ordered(queue[i], queue[k]);
+  }
+  return needed;
+}
+inline size_t next_work(const std::vector<char> &needed) {
+  size_t first = size_t(std::find(needed.begin(), needed.end(), 1) - needed.begin());
+  for (size_t i = ORDER ? queue.size() - 1 : first; i > first; i--) {
+    bool ready = needed[i];
     for (size_t k = 0; k < i && ready; k++) ready = !ordered(queue[k], queue[i]);
     if (ready) return i;
   }
-  return 0;
+  return first;
 }
 inline cudaError_t last_error = cudaSuccess;
 inline size_t most_shared_b = 48 << 10;
-inline void finish() {
-  while (!queue.empty()) {
-    size_t at = next_work();
+inline void finish(std::vector<char> needed) {
+  for (long left = std::count(needed.begin(), needed.end(), 1); left; left--) {
+    size_t at = next_work(needed);
     Work work = std::move(queue[at]);
     queue.erase(queue.begin() + long(at));
+    needed.erase(needed.begin() + long(at));
     if (!work.kernel) {
       memory().open(true);
       work.body();
@@ -595,6 +606,16 @@ inline void finish() {
     d.kernel = work.kernel, d.grid = work.grid, d.block = work.block, d.dynamic_b = work.dynamic_b;
     run_kernel(work.body);
   }
+}
+inline void finish() { finish(std::vector<char>(queue.size(), 1)); }
+/* Who waits for a stream or an event waits for nothing else. */
+inline void finish_before(void *stream, long waits_for = 0) {
+  Work none{nullptr, {}, {}, 0, {}, stream};
+  none.waits_for = waits_for;
+  finish(needed_by(none));
+}
+inline bool is_done(long number) {
+  return std::none_of(queue.begin(), queue.end(), [=](const Work &w) { return w.number == number; });
 }
 inline cudaError_t failed(cudaError_t error) { return error ? last_error = error : error; }
 
@@ -645,11 +666,11 @@ inline cudaError_t copy(void *to, const void *from, size_t bytes, cudaMemcpyKind
     stop("cudaMemcpy: the direction does not fit the pointers%s");
   if ((in && !Memory::within(m.given, to, bytes)) || (out && !Memory::within(m.given, from, bytes)))
     stop("cudaMemcpy%s: %ld bytes are more than the device memory holds", "", long(bytes));
-  if (later && out && !in) {
+  if (later && (out || free_from)) {  /* page-locked memory is read when the copy's turn has come */
     put({nullptr, {}, {}, 0, [=]() { std::memcpy(to, from, bytes); }, stream});
     return cudaSuccess;
   }
-  finish();
+  finish_before(stream);
   m.open(true);
   std::memmove(to, from, bytes);
   m.open(false);
@@ -774,7 +795,8 @@ inline int __clz(int x) { return x ? __builtin_clz(unsigned(x)) : 32; }
 inline int __clzll(long long x) { return x ? __builtin_clzll((unsigned long long)x) : 64; }
 inline int __ffs(int x) { return __builtin_ffs(x); }
 inline int __ffsll(long long x) { return __builtin_ffsll(x); }
-inline int __mul24(int a, int b) { return a * b; }
+inline int __mul24(int a, int b) { return int(unsigned(int(unsigned(a) << 8) >> 8) * unsigned(int(unsigned(b) << 8) >> 8)); }
+inline unsigned __umul24(unsigned a, unsigned b) { return (a & 0xFFFFFF) * (b & 0xFFFFFF); }
 inline int __mulhi(int a, int b) { return int((long long)a * b >> 32); }
 inline unsigned __umulhi(unsigned a, unsigned b) { return unsigned((unsigned long long)a * b >> 32); }
 inline unsigned __brev(unsigned x) {
@@ -811,7 +833,7 @@ inline long long clock64() { static long long ticks = 0; return ticks += 100; }
 
 /* ---- the runtime ---- */
 typedef struct CUstream_st *cudaStream_t;
-struct cuda_event { double at_s; long recorded; };
+struct cuda_event { long recorded; };
 typedef cuda_event *cudaEvent_t;
 constexpr unsigned cudaHostAllocDefault = 0, cudaHostAllocPortable = 1, cudaHostAllocMapped = 2;
 constexpr unsigned cudaMemAttachGlobal = 1, cudaEventDefault = 0, cudaEventDisableTiming = 2;
@@ -843,7 +865,7 @@ inline cudaError_t cudaGetLastError() { return std::exchange(cuda_on_host::last_
 inline cudaError_t cudaPeekAtLastError() { return cuda_on_host::last_error; }
 inline cudaError_t cudaDeviceSynchronize() { cuda_on_host::finish(); return cudaSuccess; }
 inline cudaError_t cudaThreadSynchronize() { return cudaDeviceSynchronize(); }
-inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaDeviceSynchronize(); }
+inline cudaError_t cudaStreamSynchronize(cudaStream_t s) { cuda_on_host::finish_before(s); return cudaSuccess; }
 inline cudaError_t cudaDeviceReset() { return cudaDeviceSynchronize(); }
 template <class T>
 cudaError_t cudaMalloc(T **p, size_t bytes) {
@@ -889,7 +911,7 @@ inline cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, siz
 template <class T>
 cudaError_t cudaMemcpyToSymbol(T &symbol, const void *from, size_t bytes, size_t offset = 0, cudaMemcpyKind = cudaMemcpyHostToDevice) {
   if (offset + bytes > sizeof(T)) cuda_on_host::stop("cudaMemcpyToSymbol%s: %ld bytes are too many", "", long(bytes));
-  cuda_on_host::finish();
+  cuda_on_host::finish_before(nullptr);
   cuda_on_host::memory().open(true);
   std::memcpy((char *)&symbol + offset, from, bytes);
   cuda_on_host::memory().open(false);
@@ -898,7 +920,7 @@ cudaError_t cudaMemcpyToSymbol(T &symbol, const void *from, size_t bytes, size_t
 template <class T>
 cudaError_t cudaMemcpyFromSymbol(void *to, const T &symbol, size_t bytes, size_t offset = 0, cudaMemcpyKind = cudaMemcpyDeviceToHost) {
   if (offset + bytes > sizeof(T)) cuda_on_host::stop("cudaMemcpyFromSymbol%s: %ld bytes are too many", "", long(bytes));
-  cuda_on_host::finish();
+  cuda_on_host::finish_before(nullptr);
   cuda_on_host::memory().open(true);
   std::memcpy(to, (const char *)&symbol + offset, bytes);
   cuda_on_host::memory().open(false);
@@ -959,24 +981,42 @@ inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags) {
   return cudaSuccess;
 }
 inline cudaError_t cudaStreamCreate(cudaStream_t *s) { return cudaStreamCreateWithFlags(s, cudaStreamDefault); }
-inline cudaError_t cudaStreamDestroy(cudaStream_t) { return cudaDeviceSynchronize(); }
+inline cudaError_t cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }  /* its work goes on */
+inline cudaError_t cudaStreamQuery(cudaStream_t s) {
+  auto needed = cuda_on_host::needed_by({nullptr, {}, {}, 0, {}, s});
+  bool ready = std::find(needed.begin(), needed.end(), 1) == needed.end();
+  cuda_on_host::finish(needed);
+  return ready ? cudaSuccess : cudaErrorNotReady;
+}
 inline cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned = 0) {
   cuda_on_host::put({nullptr, {}, {}, 0, []() {}, s, e->recorded});
   return cudaSuccess;
 }
-inline cudaError_t cudaEventCreate(cudaEvent_t *e) { *e = new cuda_event{0.0, 0}; return cudaSuccess; }
+namespace cuda_on_host {
+inline double &event_s(long number) { static std::map<long, double> one; return one[number]; }
+}
+inline cudaError_t cudaEventCreate(cudaEvent_t *e) { *e = new cuda_event{0}; return cudaSuccess; }
 inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e, unsigned) { return cudaEventCreate(e); }
 inline cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s = nullptr) {
-  e->recorded = cuda_on_host::put({nullptr, {}, {}, 0, [e]() {
-    e->at_s = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  long number = cuda_on_host::works + 1;
+  e->recorded = cuda_on_host::put({nullptr, {}, {}, 0, [number]() {
+    cuda_on_host::event_s(number) = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
   }, s});
   return cudaSuccess;
 }
-inline cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaDeviceSynchronize(); }
-inline cudaError_t cudaEventQuery(cudaEvent_t) { return cudaDeviceSynchronize(); }
+namespace cuda_on_host {
+inline void *const no_stream = (void *)(~size_t(0) << 1);  /* waits for its event alone */
+inline void finish_event(cudaEvent_t e) { finish_before(no_stream, e->recorded); }
+}
+inline cudaError_t cudaEventSynchronize(cudaEvent_t e) { cuda_on_host::finish_event(e); return cudaSuccess; }
+inline cudaError_t cudaEventQuery(cudaEvent_t e) {
+  bool ready = cuda_on_host::is_done(e->recorded);
+  cuda_on_host::finish_event(e);
+  return ready ? cudaSuccess : cudaErrorNotReady;
+}
 inline cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to) {
-  cuda_on_host::finish();
-  *ms = float(1e3 * (to->at_s - from->at_s));
+  cuda_on_host::finish_event(from), cuda_on_host::finish_event(to);
+  *ms = float(1e3 * (cuda_on_host::event_s(to->recorded) - cuda_on_host::event_s(from->recorded)));
   return cudaSuccess;
 }
-inline cudaError_t cudaEventDestroy(cudaEvent_t e) { cuda_on_host::finish(); delete e; return cudaSuccess; }
+inline cudaError_t cudaEventDestroy(cudaEvent_t e) { delete e; return cudaSuccess; }

@@ -3,7 +3,9 @@
    numbers that are drawn are others, and the clock jumps, to seconds that are nearly full, too.
    RHEOSTAT_PROCESSORS says how many processors there are; with many of them pages, caches and their
    lines are larger, with one of them nothing is known of caches.  RHEOSTAT_WITHOUT_KERNELS: no kernel
-   of OpenCL runs.  Loaded before the program. */
+   of OpenCL runs.  RHEOSTAT_BACKWARD: OpenCL's work-items are numbered from the last, and so run in
+   another order.  RHEOSTAT_LATE: copies that nobody waits for are made when somebody waits.
+   Loaded before the program. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -120,4 +122,91 @@ int clEnqueueNDRangeKernel(void *queue, void *kernel, unsigned dimensions, const
   if (getenv("RHEOSTAT_WITHOUT_KERNELS"))
     return ((Marker)dlsym(RTLD_NEXT, "clEnqueueMarkerWithWaitList"))(queue, waits, wait, event);
   return ((Kernel)dlsym(RTLD_NEXT, "clEnqueueNDRangeKernel"))(queue, kernel, dimensions, from, many, group, waits, wait, event);
+}
+
+/* Work-items by other numbers: those of a group, and groups.  What was the first is then the last. */
+static const char BACKWARD[] =
+    "#define get_global_id(d) (get_global_size(d) + 2 * get_global_offset(d) - 1 - get_global_id(d))\n"
+    "#define get_group_id(d) (get_num_groups(d) - 1 - get_group_id(d))\n"
+    "#define get_local_id(d) (get_local_size(d) - 1 - get_local_id(d))\n"
+    "#line 1\n";
+typedef void *(*Sources)(void *, unsigned, const char **, const size_t *, int *);
+void *clCreateProgramWithSource(void *context, unsigned count, const char **texts, const size_t *lengths, int *error) {
+  Sources next = (Sources)dlsym(RTLD_NEXT, "clCreateProgramWithSource");
+  const char **more = getenv("RHEOSTAT_BACKWARD") ? calloc(count + 1, sizeof *more) : 0;
+  size_t *sizes = more ? calloc(count + 1, sizeof *sizes) : 0; /* 0 says that a text ends by itself */
+  if (!sizes) return next(context, count, texts, lengths, error);
+  more[0] = BACKWARD;
+  memcpy(more + 1, texts, count * sizeof *texts);
+  if (lengths) memcpy(sizes + 1, lengths, count * sizeof *lengths);
+  return next(context, count + 1, more, sizes, error);
+}
+
+/* Copies that are held back by an event of ours, until the program waits for anything. */
+enum { CONTEXT_OF_QUEUE = 0x1090, MOST_WAITS = 64 };
+static void *held, *held_in;
+static void let_go(void) {
+  typedef int (*Status)(void *, int);
+  typedef int (*Release)(void *);
+  void *event = held;
+  held = 0;
+  if (!event) return;
+  ((Status)dlsym(RTLD_NEXT, "clSetUserEventStatus"))(event, 0);
+  ((Release)dlsym(RTLD_NEXT, "clReleaseEvent"))(event);
+}
+static unsigned held_back(void *queue, unsigned waits, const void *wait, void **all) {
+  typedef void *(*Create)(void *, int *);
+  typedef int (*Info)(void *, unsigned, size_t, void *, size_t *);
+  void *context = 0;
+  ((Info)dlsym(RTLD_NEXT, "clGetCommandQueueInfo"))(queue, CONTEXT_OF_QUEUE, sizeof context, &context, 0);
+  if (held && context != held_in) let_go();
+  if (!held) held = ((Create)dlsym(RTLD_NEXT, "clCreateUserEvent"))(held_in = context, 0);
+  if (!held || waits >= MOST_WAITS) return 0;
+  memcpy(all, wait, waits * sizeof *all);
+  all[waits] = held;
+  return waits + 1;
+}
+typedef int (*Copy)(void *, void *, unsigned, size_t, size_t, void *, unsigned, const void *, void *);
+static int copied(Copy next, void *queue, void *buffer, unsigned blocking, size_t from, size_t bytes, void *host,
+                  unsigned waits, const void *wait, void *event) {
+  void *all[MOST_WAITS];
+  unsigned held_for = 0;
+  if (blocking) let_go();
+  else if (getenv("RHEOSTAT_LATE")) held_for = held_back(queue, waits, wait, all);
+  if (held_for) waits = held_for, wait = all;
+  return next(queue, buffer, blocking, from, bytes, host, waits, wait, event);
+}
+int clEnqueueWriteBuffer(void *queue, void *buffer, unsigned blocking, size_t from, size_t bytes, void *host,
+                         unsigned waits, const void *wait, void *event) {
+  return copied((Copy)dlsym(RTLD_NEXT, "clEnqueueWriteBuffer"), queue, buffer, blocking, from, bytes, host, waits, wait, event);
+}
+int clEnqueueReadBuffer(void *queue, void *buffer, unsigned blocking, size_t from, size_t bytes, void *host,
+                        unsigned waits, const void *wait, void *event) {
+  return copied((Copy)dlsym(RTLD_NEXT, "clEnqueueReadBuffer"), queue, buffer, blocking, from, bytes, host, waits, wait, event);
+}
+void *clEnqueueMapBuffer(void *queue, void *buffer, unsigned blocking, unsigned long flags, size_t from, size_t bytes,
+                         unsigned waits, const void *wait, void *event, int *error) {
+  typedef void *(*Map)(void *, void *, unsigned, unsigned long, size_t, size_t, unsigned, const void *, void *, int *);
+  if (blocking) let_go();
+  return ((Map)dlsym(RTLD_NEXT, "clEnqueueMapBuffer"))(queue, buffer, blocking, flags, from, bytes, waits, wait, event, error);
+}
+int clFinish(void *queue) {
+  let_go();
+  return ((int (*)(void *))dlsym(RTLD_NEXT, "clFinish"))(queue);
+}
+int clReleaseCommandQueue(void *queue) {
+  let_go();
+  return ((int (*)(void *))dlsym(RTLD_NEXT, "clReleaseCommandQueue"))(queue);
+}
+int clWaitForEvents(unsigned count, const void *events) {
+  let_go();
+  return ((int (*)(unsigned, const void *))dlsym(RTLD_NEXT, "clWaitForEvents"))(count, events);
+}
+int clGetEventInfo(void *event, unsigned what, size_t bytes, void *value, size_t *size) {
+  let_go();
+  return ((int (*)(void *, unsigned, size_t, void *, size_t *))dlsym(RTLD_NEXT, "clGetEventInfo"))(event, what, bytes, value, size);
+}
+int clSetEventCallback(void *event, int status, void *call, void *given) {
+  let_go();
+  return ((int (*)(void *, int, void *, void *))dlsym(RTLD_NEXT, "clSetEventCallback"))(event, status, call, given);
 }

@@ -1,0 +1,66 @@
+"""OpenCL's work-items in another order, and its copies as late as the standard allows.
+
+Whoever runs kernels here starts work-items one after the other from the first, and makes a copy at
+once that nobody waits for.  A device need do neither.
+"""
+
+from __future__ import annotations
+
+import re
+
+from rheostat.measurement.code.case import Case
+from rheostat.measurement.code.parsing.compare_output import differences
+from rheostat.measurement.code.reference import Expected
+from rheostat.measurement.code.sandboxed.capture import SandboxRun
+from rheostat.measurement.code.surroundings.another_library import LIBRARY
+from rheostat.measurement.code.verdict import Finding
+from rheostat.measurement.code.workbench import Built
+
+BACKWARD, LATE = "RHEOSTAT_BACKWARD", "RHEOSTAT_LATE"
+HOW = " and work-items from the last to the first, copies that nobody waits for made late"
+OTHER_NUMBERS = re.compile(r"\bsub_group\w*|\bget_\w*linear_id\b|\bget_enqueued_local_size\b")
+"""Of work-items, which the library does not turn round with the others."""
+OTHER_WAITS = re.compile(r"\bclEnqueue(?:(?:Read|Write)(?!Buffer\b)|MapImage|SVM)\w*")
+"""Functions that wait and that the library does not know."""
+FEW = 3
+
+
+def in_another_order(case: Case) -> list[Finding]:
+    """What is wrong where work-items come backward and copies late, and the original is right.
+
+    Parameters
+    ----------
+    case : Case
+        A candidate in OpenCL.
+    """
+    environment = _environment(case)
+    reference = case.reference
+    known = [*reference.small, *reference.expected[:1], *reference.edges][:FEW]
+
+    def printed(built: Built, some: list[Expected]) -> list[str | None]:
+        every = [e.given for e in some]
+        return case.bench.run_each(built, every, case.limits(known[-1]), environment=environment,
+                                   beside=(LIBRARY,))  # fmt: skip
+
+    def wrong(got: str | None, e: Expected) -> bool:
+        return got is None or bool(differences(got, e.output, reference.agreed))
+
+    apart = [(e, got) for e, got in zip(known, printed(case.built, known), strict=True)
+             if wrong(got, e)]  # fmt: skip
+    if not apart:
+        return []
+    ours = [e for e, _ in apart]
+    if case.original.language == "opencl":
+        made = case.bench.build(case.original, case.kind)
+        apart = [(e, got) for (e, got), own in zip(apart, printed(made, ours), strict=True)
+                 if not wrong(own, e)]  # fmt: skip
+    for expected, got in apart:
+        run = SandboxRun(0 if got is not None else 1, got or "", "", 0, 0, 0)
+        return case.wrong("threads", run, expected, HOW)
+    return []
+
+
+def _environment(case: Case) -> dict[str, str]:
+    texts = (case.candidate.text, case.original.text)
+    ways = {BACKWARD: OTHER_NUMBERS, LATE: OTHER_WAITS}
+    return {name: "1" for name, unknown in ways.items() if not any(map(unknown.search, texts))}
