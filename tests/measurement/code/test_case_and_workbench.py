@@ -13,9 +13,10 @@ from rheostat.measurement.code.case import Case, RungOptions
 from rheostat.measurement.code.device_kernels.kernel_cache import KernelCache
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.programs.program_inputs import ProgramInput
+from rheostat.measurement.code.sandboxed import own_runtimes
 from rheostat.measurement.code.sandboxed.capture import SandboxLimits
 from rheostat.measurement.code.sandboxed.sandbox import Unsafe
-from rheostat.measurement.code.toolchain import CLANG, GCC
+from rheostat.measurement.code.toolchain import BINARY, CLANG, GCC
 from rheostat.measurement.code.verdict import SKIPPED, Evidence, Finding
 from rheostat.measurement.code.workbench import (
     BUILDING,
@@ -202,6 +203,18 @@ def test_kernels_of_opencl_are_compiled_once_for_each_program(box, tmp_path, too
     ]  # fmt: skip
     bench.run(bench.build(program("candidate"), GCC), ProgramInput())
     assert box.log[-1].cache is None
+
+
+def test_own_runtimes_are_compiled_once_and_linked_to_what_names_them(box, tmp_path, tools):
+    bench = Workbench(box, tmp_path)
+    object_ = bench.build(own_runtimes.runtime("lock_sets"), own_runtimes.KIND)
+    (object_.folder / BINARY).write_text("compiled")
+    for whose in ("original", "candidate"):
+        made = bench.build(program(whose, objects=("lock_sets",)), CLANG)
+        assert (made.folder / "rheostat_lock_sets.o").read_text() == "compiled"
+        assert box.log[-1].command[-2:] == ("a.c", "rheostat_lock_sets.o")
+        assert made.folder != bench.build(program(whose), CLANG).folder
+    assert [a.what for a in box.log] == ["build work", *["build clang"] * 4]
 
 
 def test_no_run_finds_what_another_but_the_first_left(tmp_path):

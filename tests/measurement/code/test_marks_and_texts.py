@@ -9,19 +9,20 @@ import pytest
 
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.reached import marked_runs as reached
+from rheostat.measurement.code.reached.marked_builds import with_marks
 from rheostat.measurement.code.reached.marked_runs import (
     FEW,
     SOME,
     SOME_THREADS,
     _beyond,
     _bytes,
-    _linked,
     _of_original,
     _other_lines,
     _runs,
     unreached,
 )
-from rheostat.measurement.code.reached.marked_text import Block, Comparison, Marked, marked
+from rheostat.measurement.code.reached.marked_text import marked
+from rheostat.measurement.code.reached.marks import Block, Comparison, Marked, still_asked
 from rheostat.measurement.code.reached.open_marks import Left, left_of
 from rheostat.measurement.code.verdict import Finding
 from tests.measurement.code.rung_cases import given, of
@@ -303,13 +304,29 @@ def test_lines_that_the_original_has_too_are_known():
         Finding("output", "a.c", 3, "no input that was tried reaches this line")]  # fmt: skip
 
 
+def test_marks_that_are_set_and_values_nobody_asks_for_are_left_out():
+    rows = [
+        "  %rheostat_reached.0.at = getelementptr i8, ptr @a, i64 %rheostat_reached.0",
+        "  store i8 1, ptr %rheostat_reached.0.at",
+        "  store i8 1, ptr %rheostat_reached.2.at",
+        "  store i8 1, ptr getelementptr (i8, ptr @rheostat_reached, i64 4)",
+        "  store i8 1, ptr getelementptr (i8, ptr @rheostat_reached, i64 5)",
+        "  store i8 1, ptr %other",
+        "  call void @rheostat_reached_value(i32 0, i64 %x)",
+        "  call void @rheostat_reached_digit(i32 1, i64 %x, i64 %y, i64 %z, i32 0)",
+    ]
+    kept = [*still_asked("\n".join(rows), bytes([1, 1, 1, 0, 0, 1]), {1})]
+    assert kept == [rows[i] for i in (0, 2, 3, 5, 7)]
+    assert [*still_asked("\n".join(rows), b"", {0, 1})] == rows
+
+
 def test_how_the_original_s_comparisons_come_out_is_asked_once(monkeypatch):
     case, asked = case_of("int x;"), []
     case.reference.one_way = None
     monkeypatch.setattr(reached, "_marked", lambda case, own: asked.append(own))
-    monkeypatch.setattr(reached, "_stages", lambda *_: iter(
+    monkeypatch.setattr(reached, "_stages", lambda *_, fewer: iter(
         [Left([(compared(0, line=1), True)]), Left([(compared(0, line=2), False)])]))  # fmt: skip
-    wanted = Counter([("if(a==7)b();", "eq", False)]), Counter([("eq", "7", False)]), Counter(), ()
+    wanted = Counter([("if(a==7)b();", "eq", False)]), Counter([("eq", "7", False)]), ()
     assert _of_original(case) == wanted  # of the last stage
     assert _of_original(case) == wanted
     assert asked == [case.original]
@@ -319,7 +336,7 @@ def test_stages_end_where_nothing_is_left(monkeypatch, case):
     stages = iter(
         [Left([(compared(0), True)]), Left([], {("a.c", 1)}), Left(), Left([(compared(0), True)])]
     )
-    case.reference.one_way = Counter(), Counter(), Counter(), ()
+    case.reference.one_way = Counter(), Counter(), ()
     monkeypatch.setattr(reached, "_marked", lambda case, own: ("made", []))
     monkeypatch.setattr(reached, "_stages", lambda *_: stages)
     case.__dict__["own_edges"] = ()
@@ -336,19 +353,21 @@ def test_inputs_that_tell_most_are_run_first_and_a_few_with_many_threads(case):
     case.reference.edges = tuple(given(k, 0.01) for k in range(10, 18))
     case.reference.many = tuple((given(k).given, "") for k in range(70))
     own = (given(50, 0.01),)
-    first, alone, *rest = _runs(case, own)
+    first, alone, *rest = _runs(case, case.candidate, own)
     assert first[1] == 1
     assert [g.arguments[0] for g in alone[0]] == ["1"]
     assert [g.arguments[0] for g in first[0]] == [
         "5", "3", "900", "700", *map(str, range(10, 18)), "50"]  # fmt: skip
     assert [(len(some), count) for some, count in rest] == [(SOME, 1), (6, 1)]
     assert {g.arguments[0] for some, _ in rest for g in some} == {str(k) for k in range(70)}
-    _, _, *rest = _runs(of(case, "openmp"), own)
+    parallel = of(case, "openmp")
+    assert [count for _, count in _runs(parallel, case.original, own)] == [1, 1, 1, 1]
+    _, _, *rest = _runs(parallel, parallel.candidate, own)
     assert [count for _, count in rest] == [*SOME_THREADS, 1, 1]
     assert [g.arguments[0] for g in rest[0][0]] == ["5", "3", "700", "10", "11", "12"]
     assert len(rest[0][0]) == FEW
     case.reference.many = tuple((given(k).given, "") for k in range(SOME))
-    assert [len(some) for some, _ in list(_runs(case, ()))[2:]] == [SOME]
+    assert [len(some) for some, _ in list(_runs(case, case.candidate, ()))[2:]] == [SOME]
 
 
 def test_bytes_that_runs_left_are_a_plain_file_of_so_many(tmp_path):
@@ -364,10 +383,10 @@ def test_bytes_that_runs_left_are_a_plain_file_of_so_many(tmp_path):
 
 def test_marked_texts_are_linked_with_what_keeps_the_marks():
     own = Program({"a.cc": "", "b.c": ""}, "openmp", flags=("-O3", "-lm"))
-    made = _linked(own, [Marked("one", 5), Marked("two", 9)])
+    made = with_marks(own, [Marked("one", 5), Marked("two", 9)], b"", ())
     assert made.build[2] == ("{cxx} -O1 -w -pthread -fopenmp rheostat_reached0.ll "
                              "rheostat_reached1.ll reached.c -lm -o program")  # fmt: skip
-    assert made.files["rheostat_reached1.ll"] == "two"
+    assert made.files["rheostat_reached1.ll"] == "two\n"
     assert made.files["reached.c"].startswith("#define REACHED_B 9\n")
     assert made.language == "serial"
-    assert "-fopenmp" not in _linked(Program({"a.c": ""}), [Marked("", 1)]).build[2]
+    assert "-fopenmp" not in with_marks(Program({"a.c": ""}), [Marked("", 1)], b"", ()).build[2]

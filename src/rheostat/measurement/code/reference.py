@@ -99,8 +99,10 @@ class Reference:
     count : int
         Inputs of full size.
     one_way : tuple, optional
-        Of the original's comparisons, by the text of the line and by the number compared with; ends
-        of what it keeps of values; lines that were not run.
+        Of the original's comparisons, by the text of the line and by the number compared with;
+        lines that were not run.
+    near_ends : Counter, optional
+        Ends of what it keeps of values, which came near them.
     """
 
     original: Program
@@ -109,7 +111,8 @@ class Reference:
     tolerance: Tolerance = field(default_factory=Tolerance)
     count: int = INPUTS
     notes: list[str] = field(default_factory=list)
-    one_way: tuple[OneWay, OneWay, Counter[int], tuple[str, ...]] | None = None
+    one_way: tuple[OneWay, OneWay, tuple[str, ...]] | None = None
+    near_ends: Counter[int] | None = None
     _times: dict[str, bool] = field(default_factory=dict)
     _counted: dict[tuple[str, str, bool], WorkCounts | str] = field(default_factory=dict)
 

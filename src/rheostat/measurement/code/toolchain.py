@@ -247,6 +247,15 @@ def compile_flags(program: Program, kind: BuildKind) -> list[str]:
     return [*own, *kind.flags]
 
 
+def object_file(name: str) -> str:
+    """What an own runtime is called beside a program that it is linked to.
+
+    >>> object_file("lock_sets")
+    'rheostat_lock_sets.o'
+    """
+    return f"rheostat_{name}.o"
+
+
 def build_command(program: Program, kind: BuildKind, *, output: Sequence[str] = ()) -> list[str]:
     """The command that makes ``program`` in the folder of its files.
 
@@ -274,7 +283,7 @@ def build_command(program: Program, kind: BuildKind, *, output: Sequence[str] = 
         return [_put(word, made) for word in program.build]
     kinds = ["-x", "c++"] if kind.family != "nvcc" and program.language == "cuda" else []
     return [compiler(program, kind.family), *flags, *(output or ("-o", BINARY)), *kinds,
-            *program.sources, *libraries]  # fmt: skip
+            *program.sources, *map(object_file, program.objects), *libraries]  # fmt: skip
 
 
 def _as(program: Program, source: str) -> Program:

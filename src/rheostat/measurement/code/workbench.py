@@ -16,7 +16,7 @@ from rheostat.measurement.code.device_kernels.kernel_cache import KernelCache
 from rheostat.measurement.code.kept_results import KeptResults
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.programs.program_inputs import ProgramInput
-from rheostat.measurement.code.sandboxed import each_input
+from rheostat.measurement.code.sandboxed import each_input, own_runtimes
 from rheostat.measurement.code.sandboxed.capture import SandboxLimits, SandboxRun
 from rheostat.measurement.code.sandboxed.sandbox import Sandbox, give_away
 from rheostat.measurement.code.toolchain import (
@@ -25,6 +25,7 @@ from rheostat.measurement.code.toolchain import (
     build_command,
     cuda_libraries,
     llvm_libraries,
+    object_file,
     sanitizer_options,
 )
 
@@ -105,6 +106,7 @@ class Workbench:
         if key not in self.builds:
             made = on_host(program) if is_on_host(program, kind) else program
             folder = self._written(made, key)
+            self._link_objects(program, folder)
             command = build_command(made, kind, output=output)
             said = self._result(program, ("build", key, command), lambda: self.sandbox.run(
                 command, folder, limits=BUILDING, writable=True), folder)  # fmt: skip
@@ -113,6 +115,13 @@ class Workbench:
                 built = replace(built, said=replace(said, status=1, stderr=WITHOUT_FLAGS))
             self.builds[key] = built
         return self.builds[key]
+
+    def _link_objects(self, program: Program, folder: Path) -> None:
+        """Put the own runtimes of a program beside its files."""
+        for name in program.objects:
+            made = self.build(own_runtimes.runtime(name), own_runtimes.KIND)
+            with suppress(OSError):  # it was not built, which the program's build tells
+                os.link(made.folder / BINARY, folder / object_file(name))
 
     def imports(self, built: Built) -> frozenset[str] | None:
         """Functions of libraries that a build calls, without C++'s arguments; None if unreadable.
@@ -275,7 +284,7 @@ def is_on_host(program: Program, kind: BuildKind) -> bool:
 def identity(program: Program, kind: BuildKind, output: Sequence[str] = ()) -> str:
     """A name for a build, the same for the same text, flags and compiler."""
     said = repr((sorted(program.files.items()), program.language, program.build, program.flags,
-                 kind.name, kind.family, kind.flags, tuple(output)))  # fmt: skip
+                 kind.name, kind.family, kind.flags, tuple(output), program.objects))  # fmt: skip
     return hashlib.sha256(said.encode()).hexdigest()[:20]
 
 

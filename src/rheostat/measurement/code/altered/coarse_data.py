@@ -15,10 +15,10 @@ from dataclasses import replace
 from rheostat.measurement.code.bundled import bundled
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.programs.program import Program
-from rheostat.measurement.code.races.lock_sets import LOCKS, RUNTIME, WAITING, with_runtime
+from rheostat.measurement.code.races.lock_sets import LOCKS, WAITING, with_runtime
 from rheostat.measurement.code.races.task_memory import RUNTIME as TASK_MEMORY
 from rheostat.measurement.code.reference import Expected
-from rheostat.measurement.code.toolchain import BuildKind
+from rheostat.measurement.code.toolchain import BuildKind, object_file
 from rheostat.measurement.code.verdict import Finding
 from rheostat.measurement.code.workbench import roomy
 
@@ -94,8 +94,9 @@ def among_equals(case: Case, program: Program) -> list[Finding]:
 
 def coarse(program: Program) -> Program:
     """The program with a build that makes its data coarse, by way of LLVM's assembler text."""
-    own = [s for s in program.sources if s not in (RUNTIME, TASK_MEMORY)]
-    added = [s for s in (RUNTIME, TASK_MEMORY) if s in program.files]
+    own = [s for s in program.sources if s != TASK_MEMORY]
+    added = [s for s in (TASK_MEMORY,) if s in program.files]
+    added += map(object_file, program.objects)
     text = bundled("runtimes", HELPERS)
     driver = "{cxx}" if program.is_cxx else "{cc}"
     linked = [f"coarse{i}.ll" for i in range(len(own))]

@@ -15,17 +15,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from rheostat.measurement.code.altered.data_sites import DataSite, data_sites
-from rheostat.measurement.code.bundled import bundled
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.parsing.compare_output import differences
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.programs.program_inputs import ProgramInput
-from rheostat.measurement.code.reached.marked_runs import LINKED, TEXT, compiler_texts, linked
+from rheostat.measurement.code.reached.marked_builds import LINKED, TEXT, compiler_texts, linked
 from rheostat.measurement.code.toolchain import compiler_absent
 from rheostat.measurement.code.verdict import Finding
 from rheostat.measurement.code.workbench import Built
 
-HELPERS = "other_data.c"
+HELPERS = "other_data"
 KINDS = {
     1: "where the data that it draws are of few different values",
     2: "where the data that it draws are as great as they can be",
@@ -166,8 +165,7 @@ def _other(
         whole = [rows.get(row, row) for row in code.splitlines()]
         whole = [_rounded(n, row) for n, row in enumerate(whole)] if noisy else whole
         made[f"other{i}.ll"] = "\n".join([*whole, *_declared(code, noisy=noisy), ""])
-    text = bundled("runtimes", HELPERS)
-    return linked(program, {**made, HELPERS: text})
+    return linked(replace(program, objects=(HELPERS,)), made)
 
 
 def _declared(code: str, *, noisy: bool) -> list[str]:

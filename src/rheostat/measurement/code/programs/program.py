@@ -49,6 +49,8 @@ class Program:
         Whether what its builds and runs give may be kept for the next candidate: an original's.
     is_ours : bool
         Whether it is this package's own, so that they are kept for every original.
+    objects : tuple of str
+        This package's own runtimes that are linked to it, by their names.
     made_of : str
         The text of the program that this one was made of, by marks or other data; empty: none.
 
@@ -68,6 +70,7 @@ class Program:
     name: str = ""
     is_kept: bool = field(default=False, compare=False)
     is_ours: bool = field(default=False, compare=False)
+    objects: tuple[str, ...] = ()
     made_of: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:

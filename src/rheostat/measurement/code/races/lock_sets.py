@@ -12,7 +12,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rheostat.measurement.code.bundled import bundled
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.races.task_memory import with_task_memory
@@ -22,7 +21,7 @@ from rheostat.measurement.code.toolchain import BuildKind, absent
 from rheostat.measurement.code.verdict import Finding
 from rheostat.measurement.code.workbench import Built, roomy
 
-RUNTIME = "lock_sets.c"
+RUNTIME = "lock_sets"
 LOCKS = BuildKind("locks", "clang", ("-g", "-no-pie", "-Xclang", "-fsanitize=thread"), "-O0")
 EXCLUDES = re.compile(r"\bcritical\b|\batomic\b|\bomp_(?:un)?set_(?:nest_)?lock\b")
 OTHERWISE = re.compile(
@@ -92,10 +91,8 @@ def in_another_order(
 
 
 def with_runtime(program: Program) -> Program:
-    """The program with the file that notes locks, or lets threads wait."""
-    text = bundled("runtimes", RUNTIME)
-    both = with_task_memory(program)
-    return replace(both, files={**both.files, RUNTIME: text})
+    """The program with the runtime that notes locks, or lets threads wait."""
+    return replace(with_task_memory(program), objects=(RUNTIME,))
 
 
 def _built(case: Case, program: Program) -> Built:

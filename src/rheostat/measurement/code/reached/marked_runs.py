@@ -9,25 +9,23 @@ from __future__ import annotations
 
 import random
 import re
-import shlex
 import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from rheostat.measurement.code.altered.hash_texts import weakened
-from rheostat.measurement.code.bundled import bundled
-from rheostat.measurement.code.case import LEAST_NUMBER, Case, numbers_in
+from rheostat.measurement.code.case import LEAST_NUMBER, PARALLEL, Case, numbers_in
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.programs.program_inputs import ProgramInput
 from rheostat.measurement.code.reached.choices import MOST_ROW
 from rheostat.measurement.code.reached.constant_values import RECORD, Narrowing
 from rheostat.measurement.code.reached.guards import guards_rounding
-from rheostat.measurement.code.reached.marked_text import ARRAY, marked
+from rheostat.measurement.code.reached.marked_builds import LINKED, compiler_texts, with_marks
+from rheostat.measurement.code.reached.marked_text import marked
 from rheostat.measurement.code.reached.marks import Comparison, Marked
 from rheostat.measurement.code.reached.open_marks import Left, left_of
 from rheostat.measurement.code.reached.source_places import Places
@@ -41,18 +39,12 @@ from rheostat.measurement.code.reference import (
 )
 from rheostat.measurement.code.sandboxed.sandbox import give_away
 from rheostat.measurement.code.surroundings.same_text import without_blanks
-from rheostat.measurement.code.toolchain import BuildKind, compiler_absent
+from rheostat.measurement.code.toolchain import compiler_absent
 from rheostat.measurement.code.verdict import Finding
 from rheostat.measurement.code.workbench import Built
 
 WHY = "what no run reached cannot be vouched for"
 UNREAD = "it cannot be built with marks of what is reached, the original can"
-RUNTIME = "reached.c"
-TEXT = BuildKind(
-    "reached", "clang", ("-gline-tables-only", "-gcolumn-info", "-w", "-fno-discard-value-names",
-                         "-ffp-contract=off", "-Xclang", "-disable-llvm-passes"), "-O1",
-)  # fmt: skip
-LINKED = BuildKind("reached", "clang", (), "-O1")
 UNMARKED = ("cuda", "opencl")
 """Languages whose programs are not marked, but for CUDA that takes the place of CUDA on the host.
 
@@ -115,7 +107,7 @@ def _left_out(case: Case) -> list[Finding]:
     """Rare cases of the original that no input reaches, where neither line nor numbers are here."""
     own, numbers = _lines(case.candidate), set(numbers_in(case.candidate.text))
     texts = dict.fromkeys(
-        text for text in _of_original(case)[3] if without_blanks(text) not in own
+        text for text in _of_original(case)[2] if without_blanks(text) not in own
         and not numbers & {n for n in numbers_in(text) if n >= LEAST_NUMBER}
     )  # fmt: skip
     return [case.finding("output", LEFT_OUT.format(text.strip())) for text in texts]
@@ -133,7 +125,7 @@ def _too_narrow(case: Case, left: Left) -> list[Finding]:
     """Values near the end of what is kept of them, but for as many that the original keeps so."""
     own = {n.at for n in _own_values(case, [Marked("", 0, values=[n for n, _ in left.values])])}
     near = [(n, said) for n, said in left.values if n.at in own]
-    known = Counter(_of_original(case)[2]) if near else Counter()
+    known = Counter(_values_of_original(case)) if near else Counter()
     made = []
     for n, said in near:
         known[n.most] -= 1
@@ -182,23 +174,30 @@ def _beyond(case: Case, left: Left) -> list[Finding]:
     return sorted(found_at, key=lambda f: f.line) + _other_lines(case, left)
 
 
-def _of_original(case: Case) -> tuple[OneWay, OneWay, Counter[int], tuple[str, ...]]:
+def _values_of_original(case: Case) -> Counter[int]:
+    """Ends of what the original keeps of values that come near them."""
+    if case.reference.near_ends is None:
+        made = _marked(case, case.original, values_alone=True)
+        *_, last = [Left(), *_stages(case, case.original, made, ())]
+        case.reference.near_ends = Counter(n.most for n, _ in last.values)
+    return case.reference.near_ends
+
+
+def _of_original(case: Case) -> tuple[OneWay, OneWay, tuple[str, ...]]:
     """What comes out one way only in the original, by the text of its line and by what is asked.
 
-    Behind it the ends of what it keeps of values that come near them, and lines it never reaches.
+    Behind it lines that it never reaches.
     """
     if case.reference.one_way is None:
         own = case.original
         made, left = _marked(case, own), Left()
-        kept = bool(made and any(m.values for m in made[1]))
-        for left in _stages(case, own, made, ()):
-            if not (kept or left.comparisons or left.lines):
+        for left in _stages(case, own, made, (), fewer=True):
+            if not (left.comparisons or left.lines):
                 break  # more runs leave nothing less
         comparisons = left.comparisons
         case.reference.one_way = (
             Counter((without_blanks(own.row(*c.at[:2])), c.how, m) for c, m in comparisons),
             Counter((c.how, c.constant, m) for c, m in comparisons),
-            Counter(n.most for n, _ in left.values),
             tuple(own.row(*at) for at in sorted(left.lines | _rare(comparisons))),
         )
     return case.reference.one_way
@@ -244,9 +243,12 @@ def lines_of_original(case: Case, code: str) -> Callable[[str], bool]:
 
 
 def _marked(
-    case: Case, program: Program, *, weak: bool = False
+    case: Case, program: Program, *, weak: bool = False, values_alone: bool = False
 ) -> tuple[Built, list[Marked]] | None:  # fmt: skip
-    """The program built with marks; None where that cannot be done, or no hash is made weak."""
+    """The program built with marks; None where that cannot be done, or no hash is made weak.
+
+    Values are kept of the candidate's own lines; of the original's only where they are all that is.
+    """
     if program.build or _unmarked(case, program) or compiler_absent(program, "clang"):
         return None
     whole: list[Marked] = []
@@ -265,7 +267,12 @@ def _marked(
         whole.append(marked(code, program.files, first, values, stated))
     if not whole[-1].end:  # nothing of the program's own
         return None
-    built = case.bench.build(_linked(program, whole), LINKED)
+    own = [] if program is case.original or weak else _own_values(case, whole)
+    numbers = {n.number for n in own}
+    if values_alone:
+        numbers = {n.number for m in whole for n in m.values}
+    seen = bytes([values_alone]) * whole[-1].end
+    built = case.bench.build(with_marks(program, whole, seen, numbers), LINKED)
     return (built, whole) if built.ok else None
 
 
@@ -282,58 +289,37 @@ def _refused(case: Case, program: Program) -> bool:
     return any(not made.ok and not made.said.stopped for made in compiler_texts(case, program))
 
 
-def compiler_texts(case: Case, program: Program, kind: BuildKind = TEXT) -> Iterator[Built]:
-    """Each source as the compiler's own text; built once."""
-    headers = {n: t for n, t in program.files.items() if n not in program.sources}
-    for source in program.sources:
-        alone = replace(program, files={source: program.files[source], **headers})
-        yield case.bench.build(alone, kind, output=("-S", "-emit-llvm", "-o", "-"))
-
-
-def linked(program: Program, texts: dict[str, str]) -> Program:
-    """A program that is built of LLVM's texts and sources beside them."""
-    parallel = ["-fopenmp"] * (program.language in ("openmp", "target"))
-    libraries = [f for f in program.flags if f.startswith("-l")]
-    words = ["-O1", "-w", "-pthread", *parallel, *texts, *libraries, "-o", "program"]
-    driver = "{cxx}" if program.is_cxx else "{cc}"
-    made_of = program.made_of or program.text
-    return replace(program, files=texts, language="serial", made_of=made_of,
-                   build=("sh", "-c", f"{driver} {shlex.join(words)}"))  # fmt: skip
-
-
-def _linked(program: Program, whole: Sequence[Marked]) -> Program:
-    """The marked texts and the file that keeps what the marks say."""
-    runtime = bundled("runtimes", RUNTIME)
-    texts = {f"{ARRAY}{i}.ll": m.text for i, m in enumerate(whole)}
-    values = max(1, sum(len(m.values) for m in whole))
-    texts[RUNTIME] = f"#define REACHED_B {whole[-1].end}\n#define VALUES {values}\n{runtime}"
-    return linked(program, texts)
-
-
 def _stages(
     case: Case, program: Program, made: tuple[Built, list[Marked]] | None,
-    own_edges: Sequence[Expected], most_s: Sequence[float] = (0.0,),
+    own_edges: Sequence[Expected], most_s: Sequence[float] = (0.0,), *, fewer: bool = False,
 ) -> Iterator[Left]:  # fmt: skip
-    """What is left after more and more runs; many take ``most_s`` CPU seconds at most if not 0."""
+    """What is left after more and more runs; many take ``most_s`` CPU seconds at most if not 0.
+
+    With ``fewer`` marks that the first runs have set are left out of the others.
+    """
     if made is None:
         return
     built, whole = made
     place = Path(tempfile.mkdtemp(prefix="reached", dir=case.bench.folder))
     give_away(place)
     try:
-        for inputs, count in _runs(case, own_edges):
+        for number, (inputs, count) in enumerate(_runs(case, program, own_edges)):
             limits = case.limits(case.reference.expected[0], count)
             seconds = most_s[0] if len(inputs) > 2 * SOME else THREADS_S * (count > 1)
             case.bench.run_each(built, inputs, limits, threads=count, kept=place,
                                 most_cpu_s=seconds)  # fmt: skip
-            left = left_of(whole, _bytes(place / "reached", whole[-1].end), program)
+            seen = _bytes(place / "reached", whole[-1].end)
+            left = left_of(whole, seen, program)
             left.values = _near(whole, place / "values", numbers_in(case.original.text))
             yield left
+            if fewer and not number:
+                other = case.bench.build(with_marks(program, whole, seen, ()), LINKED)
+                built = other if other.ok else built
         weak = _marked(case, program, weak=True) if program is case.candidate else None
         if (
             weak and weak[1][-1].end == whole[-1].end
         ):  # what stands behind two hashes that are alike
-            inputs, count = next(_runs(case, own_edges))
+            inputs, count = next(_runs(case, program, own_edges))
             limits = case.limits(case.reference.expected[0], count)
             case.bench.run_each(weak[0], inputs, limits, threads=count, kept=place)
             values = left.values
@@ -353,7 +339,7 @@ def _near(whole: Sequence[Marked], path: Path, known: Sequence[int]) -> list[tup
 
 
 def _runs(
-    case: Case, own_edges: Sequence[Expected]
+    case: Case, program: Program, own_edges: Sequence[Expected]
 ) -> Iterator[tuple[Sequence[ProgramInput], int]]:
     """Inputs and numbers of threads, those that tell most first."""
     reference = case.reference
@@ -368,7 +354,7 @@ def _runs(
     if beside or ends:
         yield [*beside, *ends], 1  # what the ends of ranges bound is the same twice
     quick = [e.given for e in every if e.cpu_s < QUICK_S][:FEW]
-    if quick and (case.is_parallel or case.starts_threads):
+    if quick and (program.language in PARALLEL or case.starts_threads):
         yield from ((quick, count) for count in SOME_THREADS)
     many = [given for given, _ in case.many]
     random.Random(reference.seed).shuffle(many)  # parts of ranges take turns in it

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from rheostat.measurement.code.reached.constant_values import Narrowing
 
+STORED = re.compile(
+    r"  store i8 1, ptr (?:%rheostat_reached\.(?P<one>\d+)\.at|"
+    r"getelementptr \(i8, ptr @rheostat_reached, i64 (?P<byte>\d+)\))"
+)
+NOTED = re.compile(r"  call void @rheostat_reached_\w+\(i32 (?:noundef )?(?P<number>\d+)")
 At = tuple[str, int, int]
 
 
@@ -59,3 +66,31 @@ class Marked:
     functions: set[str] = field(default_factory=set)
     values: list[Narrowing] = field(default_factory=list)
     cut: list[tuple[At, str]] = field(default_factory=list)
+
+
+def still_asked(text: str, seen: bytes, values: Collection[int]) -> Iterator[str]:
+    """Rows of a marked text without marks whose bytes are set, and with these values alone.
+
+    Marks make a loop up to ten times slower, and nearly all are set after a few runs.
+
+    Parameters
+    ----------
+    text : str
+        LLVM's, marked.
+    seen : bytes
+        What stands at the marks' offsets; those beyond its end are not set.
+    values : collection of int
+        Numbers of the values that are kept.
+    """
+
+    def is_set(offset: int) -> bool:
+        return offset < len(seen) and bool(seen[offset])
+
+    for row in text.splitlines():
+        m, noted = STORED.match(row), NOTED.match(row)
+        if m and m["one"] and is_set(int(m["one"])) and is_set(int(m["one"]) + 1):
+            continue
+        if m and m["byte"] and is_set(int(m["byte"])):
+            continue
+        if noted is None or int(noted["number"]) in values:
+            yield row

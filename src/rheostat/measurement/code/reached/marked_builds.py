@@ -1,0 +1,66 @@
+"""Programs of LLVM's texts, as they are and with marks: which builds make them."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+
+from rheostat.measurement.code.bundled import bundled
+from rheostat.measurement.code.case import Case
+from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.reached.marked_text import ARRAY
+from rheostat.measurement.code.reached.marks import Marked, still_asked
+from rheostat.measurement.code.toolchain import BuildKind, object_file
+from rheostat.measurement.code.workbench import Built
+
+RUNTIME = "reached.c"
+TEXT = BuildKind(
+    "reached", "clang", ("-gline-tables-only", "-gcolumn-info", "-w", "-fno-discard-value-names",
+                         "-ffp-contract=off", "-Xclang", "-disable-llvm-passes"), "-O1",
+)  # fmt: skip
+LINKED = BuildKind("reached", "clang", (), "-O1")
+
+
+def compiler_texts(case: Case, program: Program, kind: BuildKind = TEXT) -> Iterator[Built]:
+    """Each source as the compiler's own text; built once."""
+    headers = {n: t for n, t in program.files.items() if n not in program.sources}
+    for source in program.sources:
+        alone = replace(program, files={source: program.files[source], **headers})
+        yield case.bench.build(alone, kind, output=("-S", "-emit-llvm", "-o", "-"))
+
+
+def linked(program: Program, texts: dict[str, str]) -> Program:
+    """A program that is built of LLVM's texts and sources beside them."""
+    parallel = ["-fopenmp"] * (program.language in ("openmp", "target"))
+    libraries = [f for f in program.flags if f.startswith("-l")]
+    words = ["-O1", "-w", "-pthread", *parallel, *texts,
+             *map(object_file, program.objects), *libraries, "-o", "program"]  # fmt: skip
+    driver = "{cxx}" if program.is_cxx else "{cc}"
+    made_of = program.made_of or program.text
+    return replace(program, files=texts, language="serial", made_of=made_of,
+                   build=("sh", "-c", f"{driver} {shlex.join(words)}"))  # fmt: skip
+
+
+def with_marks(
+    program: Program, whole: Sequence[Marked], seen: bytes, numbers: Collection[int]
+) -> Program:
+    """A program of its marked texts, as far as they are still asked, and what keeps their bytes.
+
+    Parameters
+    ----------
+    program : Program
+        What was marked.
+    whole : sequence of Marked
+        Its sources.
+    seen : bytes
+        Marks that are set need not be set again.
+    numbers : collection of int
+        The values that are kept.
+    """
+    runtime = bundled("runtimes", RUNTIME)
+    texts = {f"{ARRAY}{i}.ll": "\n".join([*still_asked(m.text, seen, numbers), ""])
+             for i, m in enumerate(whole)}  # fmt: skip
+    values = max(1, sum(len(m.values) for m in whole))
+    texts[RUNTIME] = f"#define REACHED_B {whole[-1].end}\n#define VALUES {values}\n{runtime}"
+    return linked(program, texts)
