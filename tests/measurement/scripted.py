@@ -84,7 +84,7 @@ class Scripted(Sandbox):
 
 def _each(asked: Asked) -> list[Asked]:
     """A run for each input of a start that forks."""
-    count, _, _, *words = asked.stdin.split("\0")[:-1]
+    count, _, _, _, *words = asked.stdin.split("\0")[:-1]
     step = int(count) + 1
     program = asked.command[2 : len(asked.command) - int(count)]
     return [replace(asked, command=(*program, *words[k : k + step - 1]), stdin=words[k + step - 1])

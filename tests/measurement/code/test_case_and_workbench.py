@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -182,6 +183,69 @@ def test_many_inputs_are_run_from_one_start(tmp_path):
     outputs = Workbench(Unsafe(), tmp_path).run_each(made, every, limits)
     assert Workbench(Unsafe(), tmp_path).run_each(made, [], limits) == []  # none was quick enough
     assert outputs == ["7 in\n", None, "a b \n", None, None]
+
+
+LEAVES = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+static int runs, table[1000];
+int main(int count, char **words) {
+  static char *last = "none";
+  char *grown = malloc(1 << 20), line[64] = "", *first = strtok(words[1], ",");
+  int n = atoi(first), left = 0;
+  for (int i = 0; i < 1000; i++) left += table[i] != 0;
+  for (int i = 0; i < 1 << 20; i++) left += grown[i] != 0;
+  for (int i = 0; i < 1000; i++) table[i] = n;
+  memset(grown, n, 1 << 20);
+  if (!fgets(line, sizeof line, stdin)) strcpy(line, "nothing");
+  if (n == 3) abort();
+  if (n == 4) return 5;
+  printf("%s %d %d %s %s %s", first, left, ++runs, last, line, getenv("RHEOSTAT_RUN"));
+  last = "another";
+  setenv("RHEOSTAT_RUN", "mine", 1);
+  return count - 2;
+}
+"""
+
+
+@pytest.mark.skipif(not shutil.which("gcc"), reason="needs gcc")
+def test_runs_that_share_memory_find_none_of_what_another_left(tmp_path):
+    bench = Workbench(Unsafe(), tmp_path)
+    made = bench.build(Program({"a.c": LEAVES}), GCC)
+    every = [ProgramInput((f"{n},{n}",), "in" * (n == 2)) for n in (1, 2, 3, 4, 5)]
+    limits = SandboxLimits(wall_s=10.0)
+    outputs = bench.run_many(made, every, limits, 5.0)
+    assert outputs == [
+        "1 0 1 none nothing 1",
+        "2 0 1 none in 2",
+        None,
+        None,
+        "5 0 1 none nothing 5",
+    ]
+    assert outputs == bench.run_each(made, every, limits, most_cpu_s=5.0)
+    large = replace(made.program, files={"a.c": LEAVES.replace("table[1000]", "table[4000000]")})
+    assert bench.run_many(bench.build(large, GCC), every, limits, 5.0) == outputs
+    assert bench.run_many(made, [], limits, 5.0) == []
+
+
+def test_many_runs_are_forks_where_shared_memory_did_not_do(box, tmp_path, monkeypatch, tools):
+    bench, ends = Workbench(box, tmp_path), []
+    monkeypatch.setattr(Workbench, "run", lambda *_, **__: ends.pop(0))
+    every = [ProgramInput(("7",))] * 3
+    whole = "".join("0 1\nx" for _ in every)
+
+    def outputs(language, *those):
+        ends[:] = those
+        made = bench.build(program("candidate", language), GCC)
+        return bench.run_many(made, every, SandboxLimits(), 1.0), len(ends)
+
+    forks, few = done(whole, cpu_s=0.9), done("0 1\ny")
+    assert outputs("serial", done(whole)) == (["x"] * 3, 0)
+    assert outputs("serial", replace(few, cpu_s=0.6), forks) == (["y"], 1)  # the time was over
+    for ended in (few, replace(few, status=1), done(status=-9)):
+        assert outputs("serial", ended, forks) == (["x"] * 3, 0)
+    assert outputs("opencl", forks) == (["x"] * 3, 0)
 
 
 def test_kernels_of_opencl_are_compiled_once_for_each_program(box, tmp_path, tools):

@@ -162,12 +162,12 @@ def many_of(made, monkeypatch, says):
     """Which inputs a reference runs one after the other, by what each run prints."""
     asked = []
 
-    def run_each(built, every, limits, most_cpu_s):
+    def run_many(built, every, limits, most_cpu_s):
         assert most_cpu_s == MANY_S
         asked.append((every, limits))
         return says(every)
 
-    monkeypatch.setattr(made.bench, "run_each", run_each)
+    monkeypatch.setattr(made.bench, "run_many", run_many)
     return made.many, asked
 
 
@@ -254,8 +254,9 @@ def test_what_differs_among_many_is_run_again_by_itself(case, box, monkeypatch):
     every = tuple((given(k).given, f"sum {k}") for k in range(10, 20))
     case.reference.many = every
     outputs = [o for _, o in every]
-    monkeypatch.setattr(type(case.bench), "run_each", lambda bench, built, some, *_, **__: [
-        outputs[int(g.values["n"]) - 10] for g in some])  # fmt: skip
+    for how in ("run_many", "run_each"):
+        monkeypatch.setattr(type(case.bench), how, lambda bench, built, some, *_, **__: [
+            outputs[int(g.values["n"]) - 10] for g in some])  # fmt: skip
     asked = []
     case.reference.admitted = lambda g: asked.append(g.words) or (
         None if g.values["n"] == "11" else given(int(g.values["n"])))  # fmt: skip
@@ -442,7 +443,7 @@ def test_few_inputs_do_where_pragmas_alone_tell_a_candidate_from_the_original(
     made = reference(box, tmp_path, seed=9)
     made.small, made.expected = (given(5, 0.01),), (given(900, 0.04),)
     counts = []
-    monkeypatch.setattr(made.bench, "run_each", lambda built, every, limits, most_cpu_s:
+    monkeypatch.setattr(made.bench, "run_many", lambda built, every, limits, most_cpu_s:
                         counts.append(most_cpu_s) or ["x"] * len(every))  # fmt: skip
     assert 0 < len(made.few) < len(made.many)
     assert counts == [MANY_S / 8] * 2 + [MANY_S] * 2
@@ -480,11 +481,11 @@ def test_a_slow_candidate_is_run_on_as_many_as_there_is_time_for_the_largest_fir
     case.reference.many = tuple((given(k).given, f"sum {k}") for k in range(10, 20))
     asked = []
 
-    def run_each(bench, built, every, limits, most_cpu_s):
+    def run_many(bench, built, every, limits, most_cpu_s):
         asked.append(([g.values["n"] for g in every], most_cpu_s))
         return [f"sum {g.values['n']}" for g in every][: 2 if len(asked) < 3 else 1]
 
-    monkeypatch.setattr(type(case.bench), "run_each", run_each)
+    monkeypatch.setattr(type(case.bench), "run_many", run_many)
     assert rungs_run._among_many(case) == []
     first, rest = asked[-2:]
     assert first == (["19", "11"], rungs_run.MANY_S)  # most of what is wrong shows in an eighth

@@ -254,8 +254,8 @@ class Case:
         numbers = [n for n in self._own_numbers if n <= most][-MOST_MULTIPLIED:]
         drawn = inputs.beside_multiples(numbers, rng, MULTIPLES)
         each = [drawn[i] for i in rng.permutation(len(drawn))[:MOST_BESIDE]]
-        outputs = self.bench.run_each(reference.built, each, reference.expected[0].limits(),
-                                      most_cpu_s=BESIDE_S)  # fmt: skip
+        limits = reference.expected[0].limits()
+        outputs = self.bench.run_many(reference.built, each, limits, BESIDE_S)
         return tuple((g, o) for g, o in zip(each, outputs, strict=False) if o is not None)
 
     def limits(self, expected: Expected, threads: int = 1) -> SandboxLimits:

@@ -52,7 +52,7 @@ MOST_AGAIN_S = 1.0
 """CPU seconds of an original without inputs that is run in one more way."""
 PLAIN = {"gcc": toolchain.GCC, "clang": toolchain.CLANG, "nvcc": toolchain.NVCC}
 OneWay = Counter[tuple[str, str, bool]]
-"""Comparisons that came out one way only: a text, eq, lt or gt, and whether it never held."""
+"""Comparisons with one outcome: a text, eq, lt or gt, and whether it never held."""
 DRAWS = 12
 """Inputs that are drawn for each admitted one, at most."""
 SPREAD_FACTOR, MOST_SPREAD = 10.0, 1e-4
@@ -99,8 +99,7 @@ class Reference:
     count : int
         Inputs of full size.
     one_way : tuple, optional
-        Of the original's comparisons, by the text of the line and by the number compared with;
-        lines that were not run.
+        Of the original's comparisons, by the line's text and by the number; lines not run.
     near_ends : Counter, optional
         Ends of what it keeps of values, which came near them.
     """
@@ -223,9 +222,8 @@ class Reference:
             each = list({given.words: given for given in drawn}.values())
             each = each[: MOST_MANY_B // max(len(longest.output), 1)]
             if longest.cpu_s <= QUICK_S:
-                outputs = self.bench.run_each(self.built, each, longest.limits(),
-                                              most_cpu_s=MANY_S / part)  # fmt: skip
-                made += zip(each, outputs, strict=False)
+                limits, run = longest.limits(), self.bench.run_many
+                made += zip(each, run(self.built, each, limits, MANY_S / part), strict=False)
         return tuple((g, o) for g, o in made if o is not None)
 
     @property

@@ -167,16 +167,26 @@ def _among_many(case: Case) -> list[Finding]:
     case.among = odd = 0
     for some in (many[::FIRST], [known for i, known in enumerate(many) if i % FIRST]):
         every = [given for given, _ in some]
-        outputs = case.bench.run_each(case.built, every, limits, most_cpu_s=MANY_S)
-        suspect = [
-            (given, got) for (given, known), got in zip(some, outputs, strict=False)
-            if got != known and (got is None or differences(got, known, case.reference.agreed))
-        ]  # fmt: skip
+        outputs = case.bench.run_many(case.built, every, limits, MANY_S)
+        suspect = _suspect(case, some, outputs)
+        if suspect:  # runs that share memory prove nothing
+            outputs = case.bench.run_each(case.built, every, limits, most_cpu_s=MANY_S)
+            suspect = _suspect(case, some, outputs)
         if findings := _again(case, suspect):
             return findings
         case.among += len(outputs)
         odd += len(suspect)
     return [case.finding("output", NONE_ENDED)] if odd and odd == case.among else []
+
+
+def _suspect(
+    case: Case, known: Sequence[tuple[ProgramInput, str]], outputs: Sequence[str | None]
+) -> list[tuple[ProgramInput, str | None]]:
+    """Inputs on which the candidate printed something else, and what."""
+    return [
+        (given, got) for (given, wanted), got in zip(known, outputs, strict=False)
+        if got != wanted and (got is None or differences(got, wanted, case.reference.agreed))
+    ]  # fmt: skip
 
 
 def _again(case: Case, suspect: Sequence[tuple[ProgramInput, str | None]]) -> list[Finding]:

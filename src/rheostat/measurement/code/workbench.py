@@ -228,19 +228,44 @@ class Workbench:
         """
         if not every:  # none of them was quick enough
             return []
+        asked = each_input.asked(every, most_cpu_s, self.reads_stderr)
+        run = self._from_one_start(built, replace(every[0], stdin=asked), limits, beside,
+                                   threads=threads, kept=kept, environment=environment)  # fmt: skip
+        outputs = each_input.printed(run.stdout)
+        return outputs if most_cpu_s and run.ok else outputs + [None] * (len(every) - len(outputs))
+
+    def run_many(
+        self, built: Built, every: Sequence[ProgramInput], limits: SandboxLimits, most_cpu_s: float
+    ) -> list[str | None]:
+        """The same on thousands of inputs, as many as ``most_cpu_s`` would do if each was a fork.
+
+        They share memory instead, so that a difference is to be shown by a run of its own.
+        """
+        if not every:
+            return []
+        if built.program.language != "opencl" and not is_on_host(built.program, built.kind):
+            asked = each_input.asked(every, most_cpu_s, self.reads_stderr, shares=True)
+            run = self._from_one_start(built, replace(every[0], stdin=asked), limits)
+            outputs = each_input.printed(run.stdout)
+            counted_s = run.cpu_s + each_input.FORK_S * len(outputs)
+            if run.ok and (len(outputs) == len(every) or counted_s > most_cpu_s / 2):
+                return outputs
+        return self.run_each(built, every, limits, most_cpu_s=most_cpu_s)
+
+    def _from_one_start(
+        self, built: Built, given: ProgramInput, limits: SandboxLimits, beside: Sequence[str] = (),
+        *, threads: int = 1, kept: Path | None = None, environment: dict[str, str] | None = None,
+    ) -> SandboxRun:  # fmt: skip
         names = (each_input.LIBRARY, *beside)
         for name in names:
             made = self.build(each_input.library(name), each_input.KIND)
             with suppress(OSError):  # it is there
                 os.link(made.folder / made.binary, built.folder / f"{name}.so")
         whole = replace(limits, wall_s=10 * limits.wall_s, output_b=MOST_OUTPUTS_B)
-        given = replace(every[0], stdin=each_input.asked(every, most_cpu_s, self.reads_stderr))
         wrapper = ("env", f"LD_PRELOAD={' '.join(f'./{name}.so' for name in names)}")
         found_before = {"LD_BIND_NOW": "1"}  # what libraries have is looked up once, not by each
-        run = self.run(built, given, wrapper=wrapper, limits=whole, threads=threads, kept=kept,
-                       environment={**(environment or {}), **found_before})  # fmt: skip
-        outputs = each_input.printed(run.stdout)
-        return outputs if most_cpu_s and run.ok else outputs + [None] * (len(every) - len(outputs))
+        return self.run(built, given, wrapper=wrapper, limits=whole, threads=threads, kept=kept,
+                        environment={**(environment or {}), **found_before})  # fmt: skip
 
 
 def _command(built: Built, called: str) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
 """A program on many inputs from one start of the sandbox, which takes longer than most programs.
 
 A library that is loaded before the program forks ahead of its main (``runtimes/each_input.c``): a
-run costs a third of a millisecond, and no text is changed.
+run costs a third of a millisecond, and no text is changed.  A tenth where runs share memory, which
+is put back after each: that is for thousands of them, and a fork is asked where they differ.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from rheostat.measurement.code.toolchain import BuildKind, tool
 
 LIBRARY = "each_input"
 KIND = BuildKind("loaded before", "gcc" if tool("gcc") else "clang", ("-shared", "-fPIC"), "-O1")
+FORK_S = 0.0002
+"""CPU seconds that a fork takes more than a run that shares memory."""
 HEAD = re.compile(r"(\d+) (\d+)\n")
 
 
@@ -25,16 +28,18 @@ def library(name: str = LIBRARY) -> Program:
     return Program({f"{name}.c": text}, flags=("-ldl",), is_ours=True)
 
 
-def asked(every: Sequence[ProgramInput], most_cpu_s: float, reads_stderr: bool) -> str:
+def asked(
+    every: Sequence[ProgramInput], most_cpu_s: float, reads_stderr: bool, shares: bool = False
+) -> str:
     r"""The inputs as the library reads them.
 
     >>> asked([ProgramInput(("7", "x"), "in")], 0.5, False)
-    '2\x00500\x000\x007\x00x\x00in\x00'
+    '2\x00500\x000\x000\x007\x00x\x00in\x00'
     """
     count = len(every[0].arguments)
-    words = [str(count), str(round(1000 * most_cpu_s)), str(int(reads_stderr))]
-    words += [text for given in every for text in (*given.arguments, given.stdin)]
-    return "".join(f"{word}\0" for word in words)
+    words = [count, round(1000 * most_cpu_s), int(reads_stderr), int(shares)]
+    texts = [text for given in every for text in (*given.arguments, given.stdin)]
+    return "".join(f"{word}\0" for word in (*words, *texts))
 
 
 def printed(said: str) -> list[str | None]:
