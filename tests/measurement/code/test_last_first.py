@@ -61,7 +61,7 @@ def test_quick_inputs_and_many_more_are_run_by_four_and_by_eight_threads(case, b
     asked = [(a.environment["OMP_NUM_THREADS"], a.environment["OMP_SCHEDULE"],
               a.environment["RHEOSTAT_LAST_FIRST"]) for a in runs_of(box, "candidate")]  # fmt: skip
     assert asked == [("4", "static", "1"), ("8", "static,1", "1")]
-    count, _, _, *words = runs_of(box, "candidate")[0].stdin.split("\0")[:-1]
+    count, _, _, _, *words = runs_of(box, "candidate")[0].stdin.split("\0")[:-1]
     assert (count, len(words)) == (
         "1",
         2 * (3 + 64),
