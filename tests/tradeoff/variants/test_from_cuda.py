@@ -219,6 +219,23 @@ def test_a_kernel_that_is_launched_with_one_block_has_no_loop_over_blocks():
         assert "block_x < gridDim.x" in made
 
 
+def test_axes_along_which_a_launch_has_one_have_no_loop():
+    """One that counts to 1 whatever the input would be doubted by `code verify`."""
+    body = "__shared__ int s[8]; s[threadIdx.x] = 1; __syncthreads(); a[blockIdx.y] = s[7];"
+    text = f"__global__ void k(int *a) {{ {body} }}\nvoid f(int n) {{ DECLARED k<<<g, b>>>(0); }}\n"
+    made = from_cuda(text.replace("DECLARED", "dim3 g(n / 8, (n + 1) / 2), b(8);"), "openmp").text
+    assert re.findall(r"for \(unsigned (\w+) ", made) == [
+        "block_y",
+        "block_x",
+        "thread_x",
+        "thread_x",
+    ]
+    for block in ("dim3 b(8, n);", "dim3 b(8); b.y = n;", "dim3 b = wide(n);", "int b = 8;"):
+        made = from_cuda(text.replace("DECLARED", f"dim3 g(1, n); {block}"), "openmp").text
+        assert "thread_y < blockDim.y" in made
+        assert "block_x" not in made
+
+
 def test_a_variable_that_is_named_as_the_runtime_names_its_own_is_the_programs():
     made = from_cuda("int main() { cudaError_t cudaStatus = cudaDeviceSynchronize();\n"
                      "  return cudaStatus; }\n", "openmp")  # fmt: skip

@@ -59,7 +59,7 @@ def block_loop(kernel: CudaKernel, pragma: str) -> list[str]:
         Where threads of a warp talk to each other, or a barrier stands where not all of a block
         may come.
     """
-    axes = "" if kernel.one_block else kernel.axes[::-1]
+    axes = kernel.block_axes[::-1]
     index = ", ".join(f"block_{a}" if a in axes else "0" for a in "xyz")
     heads = [f"for (unsigned block_{a} = 0; block_{a} < gridDim.{a}; block_{a}++)" for a in axes]
     named = [f"const dim3 blockIdx({index});"] * bool(axes or "blockIdx" in kernel.text)
@@ -130,7 +130,7 @@ class Phases:
 
     @property
     def _threads_of_block(self) -> str:
-        return " * ".join(f"blockDim.{a}" for a in self.kernel.axes)
+        return " * ".join(f"blockDim.{a}" for a in self.kernel.thread_axes)
 
     def _of(self, statements: list[Node], *, last: bool = True) -> list[str]:
         lines: list[str] = []
@@ -270,13 +270,13 @@ class Phases:
     def _place(self) -> str:
         """Number of a thread in its block."""
         place, before = "thread_x", "blockDim.x"
-        for axis in self.kernel.axes[1:]:
+        for axis in self.kernel.thread_axes[1:]:
             place += f" + {before} * thread_{axis}"
             before += f" * blockDim.{axis}"
         return place
 
     def _threads(self, body: str) -> list[str]:
-        axes = self.kernel.axes[::-1]
+        axes = self.kernel.thread_axes[::-1]
         index = ", ".join(f"thread_{a}" if a in axes else "0" for a in "xyz")
         heads = [f"for (unsigned thread_{a} = 0; thread_{a} < blockDim.{a}; thread_{a}++)"
                  for a in axes]  # fmt: skip

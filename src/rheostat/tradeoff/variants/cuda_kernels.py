@@ -48,13 +48,16 @@ class CudaKernel:
         The file, parsed as CUDA.
     node : tree_sitter.Node
         The definition.
-    one_block : bool
-        Whether each launch of it says that there is one block, so that none is looped over.
+    single_blocks : str
+        Axes along which each launch of it says that there is one block, which needs no loop.
+    single_threads : str
+        Axes along which its blocks have one thread.
     """
 
     source: CSource
     node: Node = field(repr=False)
-    one_block: bool = False
+    single_blocks: str = ""
+    single_threads: str = ""
 
     @property
     def body(self) -> Node:
@@ -92,6 +95,16 @@ class CudaKernel:
             return AXES
         used = set(re.findall(r"\b(?:threadIdx|blockIdx|blockDim|gridDim)\.([xyz])", self.text))
         return "".join(a for a in AXES if a in used | {"x"})
+
+    @property
+    def block_axes(self) -> str:
+        """Axes along which there may be several blocks."""
+        return "".join(a for a in self.axes if a not in self.single_blocks)
+
+    @property
+    def thread_axes(self) -> str:
+        """Axes along which a block may have several threads; x at least."""
+        return "".join(a for a in self.axes if a == "x" or a not in self.single_threads)
 
     @property
     def changed_parameters(self) -> list[str]:
@@ -167,7 +180,7 @@ def flat_loop(kernel: CudaKernel, pragma: str) -> list[str]:
     names = {a: f"index_{a}" for a in axes} | ({"x": name} if axes == "x" else {})
     heads = [
         f"for ({kind} {names[a]} = 0; {names[a]} < ({kind})"
-        f"({f'gridDim.{a} * ' * (not kernel.one_block)}blockDim.{a}); {names[a]}++)" for a in axes
+        f"({f'gridDim.{a} * ' * (a in kernel.block_axes)}blockDim.{a}); {names[a]}++)" for a in axes
     ]  # fmt: skip
     return [*pragma_line(pragma), *nested(heads, continued(kernel, body))]
 

@@ -201,7 +201,7 @@ def _written_out(text: str, macros: Macros) -> str:
         parameters, body = macros[m[1]]
         end = m.end()
         if parameters is not None:
-            given, end = _arguments(text, end)
+            given, end = arguments_in(text, end)
             if end < 0:
                 continue
             body = _filled(body, parameters, [_written_out(x, macros) for x in given])
@@ -211,8 +211,21 @@ def _written_out(text: str, macros: Macros) -> str:
     return "".join([*parts, text[last:]])
 
 
-def _arguments(text: str, start: int) -> tuple[list[str], int]:
-    """Arguments in parentheses from here on, and where they end; below 0 where there are none."""
+def arguments_in(text: str, start: int) -> tuple[list[str], int]:
+    """Arguments in parentheses from here on, and where they end.
+
+    Parameters
+    ----------
+    text : str
+        Of a program.
+    start : int
+        Where the parentheses open, but for blanks.
+
+    Returns
+    -------
+    tuple of list of str and int
+        No arguments and -1 where none open.
+    """
     opened = re.compile(r"\s*\(").match(text, start)
     if opened is None:
         return [], -1

@@ -33,6 +33,7 @@ from rheostat.tradeoff.variants.cuda_refused import (
     within_functions,
     without_absent_libraries,
 )
+from rheostat.tradeoff.variants.cuda_shapes import single_axes
 from rheostat.tradeoff.variants.cuda_text import (
     Lines,
     one_text,
@@ -135,24 +136,19 @@ def _translated(lines: Lines, pragma: str, files: Mapping[str, str]) -> str:
 
 
 def _kernels(source: CSource) -> list[CudaKernel]:
-    grids: dict[str, set[str]] = {}
+    shapes: dict[str, list[list[str]]] = {}
     for call, shape in _launched(source):
-        grids.setdefault(_name(source, call), set()).add(source.text_of(shape.named_children[0]))
+        given = [source.text_of(n) for n in shape.named_children]
+        shapes.setdefault(_name(source, call), []).append(given)
+    text = source.bytes.decode()
     made = [CudaKernel(source, n) for n in source.definitions
             if "__global__" in _before_body(source, n)]  # fmt: skip
-    text = source.bytes.decode()
-    return [replace(k, one_block=all(_is_one(g, text) for g in grids.get(k.name, "2")))
-            for k in made]  # fmt: skip
-
-
-def _is_one(grid: str, text: str) -> bool:
-    """Whether a grid is one block: by its number, or as a variable that is nothing else."""
-    if not grid.isidentifier():
-        return grid in ("1", "dim3(1)")
-    begun = re.findall(rf"\b{grid}\s*[({{]([^(){{}}]*)", text)
-    set_elsewhere = re.search(rf"\b{grid}\s*(?:\.\s*[xyz]\s*)?[-+*/]?=(?!=)|&\s*{grid}\b"
-                              rf"|\bdim3\b[\s&]*\b{grid}\s*[,;)]", text)  # fmt: skip
-    return {x.strip() for x in begun} == {"1"} and not set_elsewhere
+    return [
+        replace(
+            k, single_blocks=single_axes((s[0] for s in shapes.get(k.name, ())), text),
+            single_threads=single_axes((s[1] for s in shapes.get(k.name, ())), text),
+        ) for k in made
+    ]  # fmt: skip
 
 
 def _declared(source: CSource, kernels: Mapping[str, CudaKernel]) -> Iterator[Edit]:
