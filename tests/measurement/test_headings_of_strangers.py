@@ -156,3 +156,17 @@ def test_units_that_a_comment_above_the_headings_says_are_those_of_the_columns(t
 def test_a_comment_that_says_no_unit_or_two_changes_nothing(tmp_path, above):
     (file := tmp_path / "runs.csv").write_text(f"{above}\nnodes,time\n1,60\n2,33\n")
     assert read(file).frame["runtime_s"].to_list() == [60.0, 33.0]
+
+
+def test_the_median_beside_least_and_most_is_the_run_time(tmp_path):
+    text = lines("nodes,t_min_s,t_median_s,t_max_s,energy_j", "{n},1,{s},999,{j}")
+    (file := tmp_path / "runs.csv").write_text(text)
+    assert read(file).frame["runtime_s"].to_list() == list(SECONDS)
+
+
+def test_the_energy_of_a_step_goes_with_the_time_of_one(tmp_path):
+    text = lines("nodes,time per step (ms),energy per step (J),steps", "{n},{s},{j},500")
+    (file := tmp_path / "runs.csv").write_text(text)
+    assert read(file).frame["energy_j"].to_list() == JOULES
+    (file := tmp_path / "whole.csv").write_text(text.replace("time per step (ms)", "wall_s"))
+    assert "energy_j" not in read(file).columns

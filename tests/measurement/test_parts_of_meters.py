@@ -89,3 +89,15 @@ def test_a_text_that_is_no_amount_is_named(tmp_path):
     (file := tmp_path / "log.txt").write_text(SACCT.format("much", ""))
     with pytest.raises(DataError, match="memory_b: 'COMPLETED' in State is no amount"):
         read(file, options={"columns": {"memory_b": "State"}})
+
+
+def test_a_day_and_the_time_in_it_are_a_clock_in_other_languages(tmp_path):
+    rows = [
+        f"{7 + (23 + k) // 24:02d}.10.2026;{(23 + k) % 24:02d}:00:00;4,20;3,10" for k in range(7)
+    ]
+    text = "\n".join(["Datum;Uhrzeit;PDU-A [kW];PDU-B [kW]", *rows])
+    (file := tmp_path / "pdu.csv").write_text(text + "\n")
+    assert guess_format(file) == "power-samples"
+    jobs = read(file)
+    assert jobs.frame["runtime_s"].to_list() == [6 * 3600.0] * 2
+    assert jobs.frame["energy_j"].to_list() == pytest.approx([4200 * 21600, 3100 * 21600])

@@ -66,3 +66,36 @@ def test_a_column_of_another_name_than_the_model_learnt_is_named_with_what_to_ty
         rh.predict(new, model)
     named = rh.predict(new, model, renamed=["Cells [M]=cells*1e-6"])
     assert named.outcome.mean("runtime_s") == pytest.approx([20 + 80 / 3, 20 + 160 / 6], rel=0.1)
+
+
+TOLD = {
+    "slowdown (%),energy saving (%)": [(24, 19.1), (9.8, 17.9), (0, 0)],
+    "rel. runtime,norm. energy": [(1.24, 0.809), (1.098, 0.821), (1.0, 1.0)],
+    "time change [%],energy change [%]": [(24, -19.1), (9.8, -17.9), (0, 0)],
+}
+
+
+@pytest.mark.parametrize("headings", TOLD)
+def test_savings_beside_slowdowns_are_energies_to_choose_by(tmp_path, headings):
+    rows = zip((200, 250, 400), TOLD[headings], strict=True)
+    text = f"cap_w,{headings}\n" + "".join(f"{c},{t},{e}\n" for c, (t, e) in rows)
+    (file := tmp_path / "caps.csv").write_text(text)
+    jobs = read(file)
+    assert jobs.frame["energy_j"].to_list() == pytest.approx([0.809, 0.821, 1.0])
+    assert any("energies compare, and are no J" in n.message for n in jobs.notes)
+    assert rh.front(file, rule="slowdown=1.1").choice.setting == {"cap_w": 250}
+
+
+def test_run_times_relative_to_one_of_many_nodes_may_be_short(tmp_path):
+    (file := tmp_path / "runs.csv").write_text(
+        "cores,rel. runtime,rel. energy\n8,1,1\n64,.19,.97\n"
+    )
+    assert read(file).frame["runtime_s"].to_list() == [1.0, 0.19]
+
+
+def test_a_saving_is_not_proposed_as_the_energy_that_is_missing(tmp_path):
+    text = "cap_w,wall_s,energy saving (%),energy loss (%)\n200,9,20,2\n300,8,5,1\n"
+    (file := tmp_path / "runs.csv").write_text(text)
+    with pytest.raises(DataError) as told:
+        rh.front(file)
+    assert "saving" not in str(told.value)

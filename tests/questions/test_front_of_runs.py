@@ -180,3 +180,17 @@ def test_results_in_several_units_are_told_apart_and_their_rate_is_proposed(tmp_
     joules = answer.front.mean("energy_j")
     per_s = 900 if unit == "Samples/s" else 80
     assert joules == pytest.approx([watts / per_s] * 3)
+
+
+def test_steps_of_a_knob_are_the_values_that_a_table_has(tmp_path):
+    ghz = (1.4, 1.7, 2.0, 2.3, 2.6)
+    text = "freq_GHz,wall_s,energy_j\n" + "".join(f"{f},{9 / f},{60 + 9 * f}\n" for f in ghz)
+    (file := tmp_path / "runs.csv").write_text(text)
+    answer = rh.front(file, knobs="freq_GHz=1.4..2.6/0.3")
+    assert answer.front.measured.all()
+
+
+def test_how_many_runs_a_mean_is_of_is_no_knob(tmp_path):
+    rows = "1,90,500,5\n2,50,520,5\n4,30,600,5\n8,20,900,1\n"
+    (file := tmp_path / "runs.csv").write_text(f"gpus,runtime_s,energy_j,n_runs\n{rows}")
+    assert rh.front(file).choice.setting.keys() == {"gpus"}

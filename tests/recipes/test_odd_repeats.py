@@ -145,3 +145,8 @@ def test_a_system_for_each_setting_of_one_accelerator_is_the_name_of_the_setting
     other = {**runs, "Accelerator": ["H100", "A100", "H100"]}
     assert split_settings(table(other), ["gpus"]) is not None
     assert split_settings(table(runs).select(["gpus", "System"]), ["gpus"]) is not None
+
+
+def test_names_of_runs_hide_no_odd_one():
+    named = table({"run": list("abcd"), "nodes": [1] * 4, "runtime_s": [2.0, 2.1, 18.0, 2.0]})
+    assert odd_repeats(named, ["nodes"]) == [("nodes 1", 18.0, 2.0)]

@@ -154,11 +154,16 @@ def _stepped(low: float, high: float, step: float) -> list[Any]:
     if not step > 0:
         raise ValueError(step)
     few_enough(f"{low:g}..{high:g}/{step:g}", (high - low) / step)
-    every = [low + i * step for i in range(int((high - low) / step + 1e-9) + 1)]
+    every = [_rounded(low + i * step) for i in range(int((high - low) / step + 1e-9) + 1)]
     if len(set(every)) < len(every):
         problem = f"a step of {step:g} is lost in numbers as large as {high:g}: take a larger one"
         raise TooManySettings(f"{low:g}..{high:g}/{step:g}", [problem])
     return [int(v) if v.is_integer() else v for v in every]
+
+
+def _rounded(value: float) -> float:
+    """Without the error of adding up steps: a table has 2.6 and not 2.6000000000000005."""
+    return float(f"{value:.14g}")
 
 
 def unit_of(name: str) -> str:

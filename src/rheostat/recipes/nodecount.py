@@ -163,9 +163,11 @@ def differing(runs: JobTable, knobs: Sequence[str]) -> tuple[str, ...]:
 
 
 def _counts_repeats(frame: pl.DataFrame, column: str, knobs: Sequence[str]) -> bool:
-    """Whether a column numbers the runs of a setting: its name says so, no number comes twice."""
-    if not (REPEAT.fullmatch(plain(column)) and frame[column].dtype.is_integer()):
+    """Whether a column numbers or names runs: its heading says so, and none of a setting twice."""
+    if not REPEAT.fullmatch(plain(column)):
         return False
+    if not frame[column].dtype.is_integer():
+        return frame[column].n_unique() == frame.height
     return not frame.select(*knobs, column).is_duplicated().any()
 
 

@@ -10,8 +10,10 @@ import polars as pl
 from rheostat.measurement.monitoring.series_names import GPUS, HOSTS
 from rheostat.measurement.runs.header_units import PREFIXES, split_unit
 
-CLOCK = re.compile(r"(time[ _]?stamp|date[ _]?time|time|date|ts|epoch|unix[ _]?time"
-                   r"|zeit(stempel|punkt)?|datum)([ _\[(].*)?")  # fmt: skip
+DAY, HOUR = r"date|datum|fecha|data", r"time|uhrzeit|zeit|heure|hora|ora"
+"""Headings of a day and of the time in it, a clock together."""
+CLOCK = re.compile(rf"(time[ _]?stamp|date[ _]?time|{DAY}|{HOUR}|ts|epoch|unix[ _]?time"
+                   r"|zeit(stempel|punkt))([ _\[(].*)?")  # fmt: skip
 ELAPSED = re.compile(r"(elapsed([ _]time)?)([ _\[(].*)?")
 """A clock that runs from 0, where a table has no other."""
 POWER = re.compile(r".*(power|watt|pwr|leistung|puissance|potencia)")
@@ -98,8 +100,8 @@ def clock_of(cells: Mapping[str, list[str]]) -> list[str]:
     """Columns of date and time, or the one of both."""
     named = [c for c in cells if CLOCK.fullmatch(c.lower())]
     named = named or [c for c in cells if ELAPSED.fullmatch(c.lower())]
-    both = [c for c in named if bare(c) in ("date", "time")]
-    return sorted(both, key=bare) if len(both) == 2 else named[:1]
+    both = [c for part in (DAY, HOUR) for c in named if re.fullmatch(part, bare(c))]
+    return both if len(both) == 2 else named[:1]
 
 
 def is_gpu(cells: Mapping[str, list[str]]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from shlex import quote
 from typing import Any
 
@@ -13,7 +13,7 @@ from rheostat.core.jobs import Note
 from rheostat.errors import DataError
 from rheostat.measurement.checks import ROW, note_rows
 from rheostat.measurement.runs.guess import TIMES_PARTS, guess_name
-from rheostat.measurement.runs.relative_times import relative_times
+from rheostat.measurement.runs.relative_times import relative_energy, relative_times
 
 PER_NODE = re.compile(r"ppn|(cores?|cpus?|proc(essor)?s|ranks|tasks)_?per_?(node|host)")
 """How many processors of each node a job asked for."""
@@ -54,6 +54,15 @@ def runtime_between(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
     length = (pl.col("end_s") - pl.col("start_s")).cast(pl.Float64)
     forward = pl.when(length >= 0).then(length)
     return table.with_columns(runtime_s=forward), [Note("runtime_s is end_s less start_s")]
+
+
+def told_by_others(frame: pl.DataFrame, taken: Collection[str]) -> tuple[pl.DataFrame, list[Note]]:
+    """Run time and energy from hours of nodes, slowdowns or savings, where nobody named columns."""
+    frame, notes = (frame, list[Note]()) if "runtime_s" in taken else runtime_of_parts(frame)
+    if {"energy_j", "power_w"} & set(taken):
+        return frame, notes
+    frame, saved = relative_energy(frame)
+    return frame, [*notes, *saved]
 
 
 def runtime_of_parts(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:

@@ -114,6 +114,8 @@ TIMES_PARTS = re.compile(
 """``GPU-hours``: a time by how many were held, which is no run time."""
 A_SECOND = re.compile(r"[a-z]s ?/ ?(s|sec|min|h)[)\]]?$", re.IGNORECASE)
 """``timesteps/s``: many of something in a second, where ``time/s`` is a time in seconds."""
+EXTREME = re.compile(r"(^|_)(min|max|std(dev)?|sd|p\d\d)(_|$)", re.IGNORECASE)
+"""Beside these a mean or a median is the run time."""
 NO_RUN = re.compile(
     r"std|min|max|per_|limit|cap|idle|wait|submit|start|end|stamp|setup|"
     r"init|warm|delay|offset|span|period|interval|lag|ttft|itl|tpot|token"
@@ -360,6 +362,8 @@ def lone_time(frame: pl.DataFrame) -> str | None:
     'solve_s'
     >>> lone_time(pl.DataFrame({"epoch time (min)": [1.6], "energy per epoch (J)": [519.65]}))
     'epoch time (min)'
+    >>> lone_time(pl.DataFrame({"t_min_s": [1.5], "t_median_s": [1.6], "energy_J": [519.65]}))
+    't_median_s'
     >>> lone_time(pl.DataFrame({"solve_s": [1.6], "setup_s": [0.2], "energy_J": [519.65]}))
     """
     named = {guess_name(c) for c in frame.columns}
@@ -369,7 +373,7 @@ def lone_time(frame: pl.DataFrame) -> str | None:
     fit = [
         c for c in frame.columns
         if split_unit(c)[1] == "_s" and guess_name(c) is None and frame[c].dtype.is_numeric()
-        and not (TIMES_PARTS.fullmatch(c) or A_SECOND.search(c))
+        and not (TIMES_PARTS.fullmatch(c) or A_SECOND.search(c) or EXTREME.search(split_unit(c)[0]))
         and guess_known(c, frame[c]) is Moment.END
     ]  # fmt: skip
     return fit[0] if len(fit) == 1 and not NO_RUN.search(split_unit(fit[0])[0].lower()) else None

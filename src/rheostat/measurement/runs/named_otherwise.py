@@ -18,6 +18,7 @@ COUNTED = r"\D(\d+)$"
 LABELS = {"name", "run name", "run_name", "display_name", "experiment_name"}
 """Headings of what a tracker calls a run, which may be the application's."""
 TURNED = ("nodes", "gpus", "cores", "threads", "batch_size", "cap_w", "frequency_hz")
+PIECE = re.compile(r"(time|energy)_per_(epoch|step|iter(?:ation)?|run)")
 FEWEST = 3
 """Runs whose names may show that they only count."""
 
@@ -57,6 +58,8 @@ def not_as_named(frame: pl.DataFrame) -> dict[str, str]:
     made |= {c: "" for c in times if c.lower() == "duration" and len(times) > 1}
     made |= {c: "time_limit_s" for c in _asked_times(named, frame)}
     made |= {c: of for c in named.get("partition", []) if (of := _waited(c, frame, named)) != c}
+    if "energy_j" not in named and "power_w" not in named:
+        made |= dict.fromkeys(_of_same_piece(frame.columns, times), "energy_j")
     memory = named.get("memory_b", [])
     made |= {c: "" for c in memory if not _asked_memory(c, frame, alone=len(memory) == 1)}
     for size in ("nodes", "gpus", "cores"):
@@ -66,6 +69,20 @@ def not_as_named(frame: pl.DataFrame) -> dict[str, str]:
         if both and f"{size}_requested" not in frame.columns:
             made[asked[0]] = f"{size}_requested"
     return made
+
+
+def _of_same_piece(columns: Sequence[str], times: Sequence[str]) -> list[str]:
+    """The energy of a step where the only time is that of a step, too.
+
+    >>> _of_same_piece(["time per step (ms)", "energy per step (J)"], ["time per step (ms)"])
+    ['energy per step (J)']
+    >>> _of_same_piece(["wall_s", "energy per step (J)"], ["wall_s"])
+    []
+    """
+    pieces = {c: match[2] for c in columns if (match := PIECE.fullmatch(split_unit(c)[0].lower()))}
+    timed = {pieces.get(c) for c in times}
+    spent = [c for c, piece in pieces.items() if split_unit(c)[1] == "_j" and {piece} == timed]
+    return spent if len(spent) == 1 else []
 
 
 def _of_runs(column: str, frame: pl.DataFrame, named: Mapping[str | None, Sequence[str]]) -> bool:

@@ -32,7 +32,7 @@ from rheostat.measurement.runs.derived import (
     per_part,
     runtime_between,
     runtime_by_clock,
-    runtime_of_parts,
+    told_by_others,
     without_parts,
 )
 from rheostat.measurement.runs.ends import state_by_words, with_ends
@@ -219,8 +219,7 @@ def _in_known_columns(
     frame = frame.rename(plain)
     parts = {c: n for c, n in of_one_part(frame.columns).items() if c not in asked}
     frame, notes = watts_of_one(frame.rename(parts), [*asked, *chosen.columns])
-    mapped = "runtime_s" in chosen.columns
-    frame, held = (frame, list[Note]()) if mapped else runtime_of_parts(frame)
+    frame, held = told_by_others(frame, chosen.columns)
     frame, by_tool = with_units(frame, asked)
     chosen, said = _with_preset(chosen, frame.columns)
     frame, rated, by_rate = with_rate(frame, chosen.columns)

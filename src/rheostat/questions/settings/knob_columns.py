@@ -26,7 +26,11 @@ SAME = 1e-3
 NO_KNOBS = {"app", "job_id", "run_id", "row", "user", "account", "partition", "qos", "group",
             "censored", "submit_s", "start_s", "end_s", "time_limit_s"}  # fmt: skip
 REPEATS = re.compile(r"(run|rep|repeat|repetition|trial|try|attempt|iter|iteration|seed)"
-                     r"[ _.#-]*(no|nr|num|number|id|idx|index)?", re.IGNORECASE)  # fmt: skip
+                     r"[ _.#-]*(no|nr|num|number|id|idx|index)?"
+                     r"|((n|no|num|number)[ _.]*(of[ _]*)?)?"
+                     r"(runs|reps|repeats|repetitions|trials|measurements)",
+                     re.IGNORECASE)  # fmt: skip
+"""Which run of a setting it is, or how many runs its mean is of."""
 LABELS = r"^(?i:[a-z]|(run|rep|repeat|try|trial|seed|[rst])?[ _.#-]*\d+)$"
 """What counts measurements of one setting: a number, or a letter or such a word with one."""
 MACHINE = {"nodes", "cores", "cores_per_task", "tasks", "threads", "gpus", "frequency_hz", "cap_w",

@@ -62,7 +62,8 @@ def perhaps(jobs: JobTable, measured: Sequence[str]) -> list[str]:
     """Columns whose names speak of what is missing, as they would be named."""
     ours, pattern = ("runtime_s", TIMED) if measured else ("energy_j", POWERED)
     ours, pattern = ("energy_j", POWERED) if "runtime_s" in measured else (ours, pattern)
-    own = [c for c in jobs.columns if c not in VOCABULARY and jobs.frame[c].count()]
+    own = [c for c in jobs.columns if c not in VOCABULARY and jobs.frame[c].count()
+           and "%" not in their_name(jobs, c)]  # fmt: skip
     spoken = [c for c in own if pattern.search(c.lower())]
     powered = [c for c in spoken if not TOKENS.search(c.lower())]
     powered = powered or [c for c in spoken if RATE.search(c.lower())]
