@@ -340,13 +340,16 @@ def test_rows_listed_twice_are_noted_and_stay(csv):
     assert said.rows == (2,)
 
 
-def test_text_is_not_asked_for_twice_where_it_is_utf_16_or_none(tmp_path):
-    text = "nodes,runtime_s\n1,2\n" * 9
-    for content, remedy in ((text.encode("utf-16"), "it is utf-16: `iconv -f utf-16"),
-                            (b"\xff\0\n" * 9, "it is no text: expected a CSV")):  # fmt: skip
-        (tmp_path / "t.csv").write_bytes(content)
-        with pytest.raises(DataError, match=remedy) as told:
-            read_runs(tmp_path / "t.csv")
+def test_the_unicode_text_of_a_spreadsheet_is_read_and_what_is_no_text_refused(tmp_path):
+    file = tmp_path / "t.csv"
+    for encoding in ("utf-16", "utf-16-be"):
+        text = "Kerne\tLaufzeit (s)\n1\t2,5\n2\t1,25\n"
+        file.write_bytes(("\ufeff" * (encoding != "utf-16") + text).encode(encoding))
+        assert read_runs(file).frame["runtime_s"].to_list() == [2.5, 1.25]
+    for content in (b"\xff\0\n" * 9, b"\xff\xfe\0\xd8a"):
+        file.write_bytes(content)
+        with pytest.raises(DataError, match="it is no text: expected a CSV") as told:
+            read_runs(file)
         assert str(told.value).count("it is") == 1
 
 
@@ -386,9 +389,28 @@ def test_seconds_that_run_backwards_are_no_clock(csv):
 
 def test_numbers_by_thousands_are_told_what_to_do(csv):
     with pytest.raises(DataError, match="expected a number; write decimals with a point"):
-        read_runs(csv('app,nodes,runtime_s,energy_j\na,1,24390,"39,024"\n'))
+        read_runs(csv('app,nodes,runtime_s,energy_j\na,1,24,"39,024"\n'))
     with pytest.raises(DataError, match="'24,154' in runtime_s is no time; write decimals with"):
         read_runs(csv('app,nodes,runtime_s,power_w\na,1,"24,154",900\na,32,1928,9000\n'))
+
+
+@pytest.mark.parametrize(
+    ("rows", "kilojoules"),
+    [
+        ('1,03:51:29,"7,524"\n4,00:59:12,"6,247"\n', [7524.0, 6247.0]),  # .5 W as decimals
+        ('1,600,"90,120"\n4,160,"97,250"\n', None),  # 150 W or 150 kW
+        ('1,600,"5,097"\n4,160,9322\n', [5097.0, 9322.0]),  # beside a number of thousands
+    ],
+)
+def test_thousands_are_told_by_the_watts_that_a_run_draws(csv, rows, kilojoules):
+    file = csv(f"gpus,runtime_s,energy_kj\n{rows}")
+    jobs = read_runs(file)
+    if kilojoules is None:
+        assert "energy_j" not in jobs.columns
+        assert "may be a decimal or thousands" in str(jobs.notes)
+    else:
+        assert jobs.frame["energy_j"].to_list() == [1e3 * e for e in kilojoules]
+        assert "separators of thousands left out" in str(jobs.notes)
 
 
 @pytest.mark.parametrize(

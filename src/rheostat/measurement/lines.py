@@ -24,6 +24,8 @@ from rheostat.measurement.workbook import is_workbook, workbook_text
 
 GZIP, BOM = b"\x1f\x8b", codecs.BOM_UTF8
 """What Excel and PowerShell write before a text; it is no part of the first name."""
+UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+"""Before what they call Unicode text."""
 LONGEST = 1_000_000
 LONGEST_B = 256 * 2**20
 """Of a line that is held at all, to be told of."""
@@ -106,10 +108,10 @@ def whole(path: Path, most_b: int = MOST_B) -> bytes:
 
 
 def is_packed(path: Path) -> bool:
-    """Whether what is read is not what the file holds: gzip, or a spreadsheet."""
+    """Whether what is read is not what the file holds: gzip, UTF-16, or a spreadsheet."""
     with path.open("rb") as file:
         start = file.read(4)
-    return start.startswith(GZIP) or is_workbook(path, start)
+    return start.startswith((GZIP, *UTF16)) or is_workbook(path, start)
 
 
 def most_unpacked_b(path: Path) -> int:
@@ -124,6 +126,9 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
     if is_workbook(path, start):
         yield io.BytesIO(workbook_text(path))
         return
+    if start.startswith(UTF16) and (text := _of_utf16(path)):
+        yield io.BytesIO(text)
+        return
     packed = start.startswith(GZIP)
     try:
         with gzip.open(path, "rb") if packed else path.open("rb") as file:
@@ -132,3 +137,11 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
             yield cast(IO[bytes], file)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(str(path), [f"the gzip file is damaged or cut off: {error}"]) from error
+
+
+def _of_utf16(path: Path) -> bytes:
+    """The text of a file in UTF-16 as UTF-8; empty where it is none."""
+    try:
+        return checked_size(path, MOST_B).read_bytes().decode("utf-16").encode()
+    except UnicodeError:
+        return b""

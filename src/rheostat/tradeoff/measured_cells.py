@@ -11,7 +11,7 @@ n  alternatives      d  draws      k  repeats of a cell
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 import numpy as np
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from rheostat.core.decision import Assignment
 from rheostat.core.front import Constraint, Front, Rule
-from rheostat.core.jobs import JobTable
+from rheostat.core.jobs import JobTable, Note
 from rheostat.core.outcome import DERIVED, GRADES, Array, Outcome
 from rheostat.core.space import Setting, Space
 from rheostat.tradeoff.propose.base import Searcher
@@ -42,11 +42,14 @@ class MeasuredSettings:
         Quantity to its values, (rows of ``runs``,).
     cells
         Row of the alternatives to the rows of ``runs`` at its setting; without runs it is absent.
+    partly
+        Likewise for other settings: quantity to its mean over finished runs that lack another.
     """
 
     runs: JobTable
     values: Mapping[str, Array]
     cells: Cells
+    partly: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
 
     def missing(self, n: int) -> NDArray[np.int64]:
         """Alternatives out of ``n`` without a measurement."""
@@ -79,11 +82,21 @@ def measured(
     whole = np.all([np.isfinite(values[q]) for q in needed], axis=0)
     whole &= ~runs.cut_off
     at: dict[tuple[object, ...], list[int]] = {}
+    lacking: dict[tuple[object, ...], list[int]] = {}
     for row, setting in enumerate(_settings(runs, knobs)):
-        if whole[row]:
-            at.setdefault(setting, []).append(row)
-    matches = ((i, at.get(s)) for i, s in enumerate(_settings(alternatives, knobs)))
-    return MeasuredSettings(runs, values, {i: np.array(rows) for i, rows in matches if rows})
+        if not runs.cut_off[row]:
+            (at if whole[row] else lacking).setdefault(setting, []).append(row)
+    asked = list(enumerate(_settings(alternatives, knobs)))
+    cells = {i: np.array(at[s]) for i, s in asked if s in at}
+    some = {i: np.array(lacking[s]) for i, s in asked if s in lacking and i not in cells}
+    means = {i: _known_means(values, rows) for i, rows in some.items()}
+    return MeasuredSettings(runs, values, cells, {i: m for i, m in means.items() if m})
+
+
+def _known_means(values: Mapping[str, Array], rows: NDArray[np.int64]) -> dict[str, float]:
+    """The mean of each quantity that some of the rows hold."""
+    known = {q: v[rows][np.isfinite(v[rows])] for q, v in values.items()}
+    return {q: float(v.mean()) for q, v in known.items() if len(v)}
 
 
 def measured_all(
@@ -133,11 +146,27 @@ def filled(
         for q in names:
             draws[q][:, i] = repeated(own.values[q][rows], d)
     if predicted is not None:
+        predicted = _with_known(predicted, [own.partly.get(int(i), {}) for i in blank])
         for q in names:
             draws[q][:, blank] = lengthened(predicted[q], d)
         support[blank] = 0.0 if predicted.support is None else predicted.support
         grade[blank] = _grades(alternatives.rows(blank), own, predicted, knobs)
     return Outcome(draws, support, () if predicted is None else predicted.notes, grade)
+
+
+def _with_known(predicted: Outcome, known: Sequence[Mapping[str, float]]) -> Outcome:
+    """The forecast, with what was measured of a setting in its place."""
+    if not any(known):
+        return predicted
+    draws = {q: np.array(values, float) for q, values in predicted.draws.items()}
+    for row, means in enumerate(known):
+        for q in draws.keys() & means.keys():
+            draws[q][:, row] = means[q]
+        if "power_w" in draws and "energy_j" in means and "power_w" not in means:
+            draws["power_w"][:, row] = means["energy_j"] / draws["runtime_s"][:, row]
+    said = f"settings of which runs tell a part ({sum(map(bool, known))}): that stands as measured"
+    notes = (*predicted.notes, Note(f"{said}, the rest is forecast"))
+    return replace(predicted, draws=draws, notes=notes)
 
 
 def _settings(jobs: JobTable, knobs: Sequence[str]) -> list[tuple[object, ...]]:

@@ -8,7 +8,6 @@ is not one of thousands, all such columns are read so, and that is noted.
 
 from __future__ import annotations
 
-import codecs
 import csv
 import itertools
 import re
@@ -25,8 +24,8 @@ from rheostat.core.texts.formulas import unmarked
 from rheostat.errors import DataError, FileKindError
 from rheostat.measurement.checks import ROW, note_rows
 from rheostat.measurement.lines import LONGEST, beginning, raw_lines
-from rheostat.measurement.runs.cell_units import AROUND_SPREAD
 from rheostat.measurement.runs.ends import with_state
+from rheostat.measurement.runs.grouped_numbers import EMPTY, plain_numbers
 from rheostat.measurement.runs.languages import SUMMARY
 from rheostat.measurement.runs.pair_lines import rows_of_pairs
 from rheostat.measurement.runs.report_rows import rows_of_reports
@@ -46,15 +45,6 @@ from rheostat.measurement.runs.table_shapes import (
 from rheostat.measurement.runs.units_above import with_units_above
 from rheostat.measurement.runs.words_among_numbers import parted
 
-COMMA_NUMBER = re.compile(r"[-+]?\d+(,\d+)?(e[-+]?\d+)?", re.IGNORECASE)
-THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+")
-ENGLISH = re.compile(r"[-+]?\d{1,3}((,\d{3})+\.\d+|(,\d{3}){2,})")
-"""Commas that can only be those of thousands."""
-GROUPED = re.compile(r"[-+]?\d{1,3}(['\u2019 \u00a0\u202f]\d{3})+([.,]\d+)?")
-"""An apostrophe or a space between digits is no decimal sign anywhere."""
-POINTED = re.compile(r"[-+]?\d{1,3}(\.\d{3})+,\d+")
-"""Points of thousands before a decimal comma, which can mean nothing else: 1.234,5."""
-PLAIN = re.compile(r"[-+]?\d+([.,]\d+)?")
 DELIMITERS = ",;\t|"
 UNMERGED = re.compile(r"(<{7}|>{7})( |$)")
 CLOCKED = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d"
@@ -64,7 +54,6 @@ NO_HEADINGS = (
 )
 END = "\x03"
 """A line put behind the last one: where it is no row of its own, a quote was never closed."""
-EMPTY = ("", "nan", "na", "n/a", "null", "none", "-")
 NO = "none"
 """A word like others in a column of words (no preconditioner), nothing in one of numbers."""
 
@@ -114,11 +103,7 @@ def read_delimited(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFr
     if broken:
         notes.append(note_rows("a cell with a line break: is a quote open before it?", broken))
     cells = {name: [body[i][k] for i in good] for k, name in enumerate(names)}
-    notes += _ungrouped(cells, delimiter)
-    if delimiter != ",":
-        notes += _with_points(cells)
-    else:
-        notes += _unclear(cells)
+    notes += plain_numbers(cells, delimiter)
     frame, said = typed_frame(cells, good)
     commented = itertools.takewhile(lambda x: x.lstrip()[:1] in ("#", ""), lines)
     frame, read_above = with_units_above(frame, [*commented, *titles])
@@ -237,13 +222,10 @@ def _decode(path: Path, encoding: str) -> list[str]:
 
 def _remedy(path: Path, raw: bytes) -> str:
     """What to do about bytes that are no text in the encoding."""
-    utf16 = raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    if b"\0" in raw and not utf16:
+    if b"\0" in raw:
         return "it is no text: expected a CSV or parquet file"
-    name = "utf-16" if utf16 else "cp1252"
-    begins = "it is" if utf16 else "if it is"
     old, new = quote(path.name), quote(f"utf8-{path.name}")
-    return f"{begins} {name}: `iconv -f {name} -t utf-8 {old} > {new}`"
+    return f"if it is cp1252: `iconv -f cp1252 -t utf-8 {old} > {new}`"
 
 
 def _delimiter(first: str) -> str:
@@ -269,91 +251,6 @@ def _cells(line: str) -> int:
     """How many cells a line has, whatever stands between them."""
     apart = max(line.count(d) for d in DELIMITERS)
     return apart + 1 if apart else len(line.split())
-
-
-def _ungrouped(cells: dict[str, list[str]], delimiter: str = ";") -> list[Note]:
-    """Numbers as 17'237 or 17 237 are written whole, in place, where a column holds only numbers.
-
-    So are 12,300.0 and 4,305,000, and then 6,300 in the same file; in one with decimal points; or
-    where commas stand between cells and numbers below a thousand have none.
-
-    >>> cells = {"s": ["17'237", "980.5"], "app": ["a 100", "b"]}
-    >>> [note.message for note in _ungrouped(cells)], cells["s"]
-    (['separators of thousands left out: s'], ['17237', '980.5'])
-    """
-    grouped = []
-    for name, column in cells.items():
-        written = [c for c in map(str.strip, column) if c.lower() not in EMPTY]
-        numbers = [n for c in written for n in AROUND_SPREAD.split(c) if n]
-        if any(map(GROUPED.fullmatch, numbers)) and all(
-            GROUPED.fullmatch(n) or PLAIN.fullmatch(n) for n in numbers
-        ):
-            cells[name] = [re.sub(r"['\u2019 \u00a0\u202f]", "", c) for c in column]
-            grouped.append(name)
-    english = {n: [c for c in map(str.strip, column) if "," in c] for n, column in cells.items()}
-    known = any(any(map(ENGLISH.fullmatch, written)) for written in english.values())
-    known = known or any(map(_has_points, cells.values()))
-    for name, written in english.items():
-        whole = all(ENGLISH.fullmatch(c) or THOUSANDS.fullmatch(c) for c in written)
-        sure = known or (delimiter == "," and _small_without(cells[name]))
-        if written and whole and sure:
-            cells[name] = [c.replace(",", "") for c in cells[name]]
-            grouped.append(name)
-    return [Note(f"separators of thousands left out: {', '.join(grouped)}")] if grouped else []
-
-
-def _has_points(column: Sequence[str]) -> bool:
-    """Whether all cells are numbers, some with a decimal point that is none of thousands."""
-    written = [c for c in map(str.strip, column) if c.lower() not in EMPTY]
-    points = [c for c in written if "." in c and not THOUSANDS.fullmatch(c.replace(".", ","))]
-    return bool(points) and all(is_number(c) for c in written)
-
-
-def _small_without(column: Sequence[str]) -> bool:
-    """Whether there are cells without a comma, all of them numbers below a thousand."""
-    plain = [c for c in map(str.strip, column) if "," not in c and c.lower() not in EMPTY]
-    return bool(plain) and all(is_number(c) and abs(float(c)) < 1000 for c in plain)
-
-
-def _unclear(cells: Mapping[str, Sequence[str]]) -> list[Note]:
-    """A note on columns of numbers with commas that may be either, left as text."""
-    notes = []
-    for name, column in cells.items():
-        written = [c for c in map(str.strip, column) if c.lower() not in EMPTY]
-        commas = [c for c in written if "," in c]
-        if commas and all(THOUSANDS.fullmatch(c) or is_number(c) for c in written):
-            said = f"left as text, {commas[0]} may be a decimal or thousands"
-            notes.append(Note(f"{said}: {name}"))
-    return notes
-
-
-def _with_points(cells: dict[str, list[str]]) -> list[Note]:
-    """Decimal commas become points, in place; a note says where, or that it cannot be known.
-
-    >>> cells = {"s": ["1.234,5", "640,2", "1.200"]}
-    >>> [note.message for note in _with_points(cells)], cells["s"]
-    (['commas read as decimal ones: s'], ['1234.5', '640.2', '1200'])
-    """
-    for name, column in cells.items():
-        if any(POINTED.fullmatch(c.strip()) for c in column):
-            grouped = re.compile(r"(?<=\d)\.(?=\d{3}(\D|$))")
-            cells[name] = [grouped.sub("", c) for c in column]
-    written = {n: [c for c in map(str.strip, column) if c.lower() not in EMPTY]
-               for n, column in cells.items()}  # fmt: skip
-    comma = [
-        n
-        for n, column in written.items()
-        if any("," in c for c in column)
-        and sum(COMMA_NUMBER.fullmatch(c) is not None for c in column) >= 0.9 * len(column)
-    ]
-    if not comma:
-        return []
-    if all(THOUSANDS.fullmatch(c) for n in comma for c in written[n] if "," in c):
-        example = next(c for c in written[comma[0]] if "," in c)
-        return [Note(f"left as text, {example} may be a decimal or thousands: {', '.join(comma)}")]
-    for n in comma:
-        cells[n] = [c.replace(",", ".") for c in cells[n]]
-    return [Note(f"commas read as decimal ones: {', '.join(comma)}")]
 
 
 def _typed(cells: Sequence[str]) -> tuple[pl.Series, list[int]]:

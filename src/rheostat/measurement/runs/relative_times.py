@@ -53,7 +53,7 @@ def relative_times(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
     if len(loss) + len(share) + len(speed) != 1 or _metered(frame, "energy_j", "J"):
         return frame, []
     name = (loss or share or speed)[0]
-    time, said = _told(name, less=False) if loss else _share(name)
+    time, said = _changed(name, less=False) if loss else _share(name)
     low = frame.select(time.min()).item()
     if low is None or low < (0.0 if speed or TOLD_RELATIVE.fullmatch(name.strip()) else LEAST):
         return frame, []
@@ -79,7 +79,7 @@ def relative_energy(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
     if len(more) + len(less) + len(share) != 1 or metered:
         return frame, []
     name = (more or less or share)[0]
-    energy, said = _share(name) if share else _told(name, less=bool(less))
+    energy, said = _share(name) if share else _changed(name, less=bool(less))
     note = Note(f"energy_j is {said}: energies compare, and are no J")
     return frame.with_columns(energy_j=pl.when(energy > 0).then(energy)), [note]
 
@@ -100,7 +100,7 @@ def _metered(frame: pl.DataFrame, ours: str, unit: str) -> bool:
     )
 
 
-def _told(name: str, *, less: bool) -> tuple[pl.Expr, str]:
+def _changed(name: str, *, less: bool) -> tuple[pl.Expr, str]:
     """What is left of 1 after a change in percent, and in words."""
     change = pl.col(name) / 100.0
     return (1.0 - change, f"1 - {name} / 100") if less else (1.0 + change, f"1 + {name} / 100")
