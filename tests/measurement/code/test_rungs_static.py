@@ -9,6 +9,8 @@ import pytest
 
 from rheostat.measurement.code import rungs_static, toolchain
 from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.reached.marked_builds import compiler_texts
+from rheostat.measurement.code.surroundings.addresses import casts_of_pointers
 from rheostat.measurement.code.verdict import FAILED, PASSED, SKIPPED, Evidence, Finding
 from tests.measurement.code.rung_cases import failed, lacks, of, program, wrong
 from tests.measurement.scripted import done
@@ -51,7 +53,10 @@ def test_what_takes_functions_out_of_the_checks_is_told_however_it_is_spelt(case
 
 def test_syntax_is_checked_by_the_first_compiler_there_is(case, tools, box):
     assert rungs_static.parse(case) == Evidence("parse", PASSED, "clang")
-    assert box.log[-1].command == ("/t/clang", "-O2", "-fsyntax-only", "a.c")
+    assert box.log[-1].what == "build clang"  # which the next rung asks for
+    box.says["candidate", "build clang"] = done("undefined reference", "", 1)
+    assert rungs_static.parse(of(case, "serial", flags=("-O0",))).state == PASSED
+    assert box.log[-1].command == ("/t/clang", "-O0", "-fsyntax-only", "a.c")
     bad = "a.c:3:1: error: expected ';'\na.c:4:1: error: unknown type name 'x'\n"
     box.says["candidate", "build syntax"] = done(bad, "", 1)
     strict = of(case, "serial", flags=("-O3",))
@@ -192,3 +197,15 @@ def test_calls_of_cuda_that_nvcc_refuses_are_those_of_the_host_s_build(case, too
     box.says["original", "nm"] = box.says["candidate", "nm"] = known
     case.reference.original = program("original", "cuda", "cu")
     assert rungs_static.calls(of(case, "openmp", "cc")).state == PASSED
+
+
+def test_text_that_marks_need_too_is_read_for_addresses(case, tools):
+    casts_of_pointers(case, case.candidate)
+    built = len(case.bench.builds)
+    assert [b.ok for b in compiler_texts(case, case.candidate)] == [True]
+    assert len(case.bench.builds) == built
+    shared = of(case, "openmp")
+    casts_of_pointers(shared, shared.candidate)  # its pragmas' own code is another text
+    assert len(case.bench.builds) == built + 1
+    assert [b.ok for b in compiler_texts(shared, shared.candidate)] == [True]
+    assert len(case.bench.builds) == built + 2

@@ -74,6 +74,9 @@ def parse(case: Case) -> Evidence:
     if case.candidate.build:
         return case.skipped("parse", "the manifest's own build command comes next")
     kind = CLANG if family == "clang" else GCC
+    by_both = toolchain.family_of(case.candidate.flags) in ("", family)
+    if by_both and case.bench.build(case.candidate, kind).ok:  # which `compile` asks for next
+        return case.passed("parse", family)
     made = case.bench.build(case.candidate, kind, output=("-fsyntax-only",))
     findings = [f for f in _said(case, "parse", made) if SYNTAX.match(f.message) and not made.ok]
     return case.failed("parse", findings) if findings else case.passed("parse", family)

@@ -206,6 +206,11 @@ RACES = BuildKind(  # a race optimised away is one
 COUNTED = BuildKind("work", "gcc", ("-g",), "-O1")
 DEVICE = BuildKind("device", "clang", ("-g", "-fopenmp-targets=x86_64-pc-linux-gnu"), "-O1",
                    mark="__tgt_register_lib")  # fmt: skip
+TEXT = BuildKind(
+    "reached", "clang", ("-gline-tables-only", "-gcolumn-info", "-w", "-fno-discard-value-names",
+                         "-ffp-contract=off", "-Xclang", "-disable-llvm-passes"), "-O1",
+)  # fmt: skip
+"""LLVM's text with lines and the names of values, before anything is optimised."""
 EXTENDED = BuildKind("extended", "gcc", ("-mfpmath=387",), "-O2")
 """The same sums, rounded less often."""
 LANES = BuildKind(

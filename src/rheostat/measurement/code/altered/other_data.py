@@ -19,8 +19,8 @@ from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.parsing.compare_output import differences
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.programs.program_inputs import ProgramInput
-from rheostat.measurement.code.reached.marked_builds import LINKED, TEXT, compiler_texts, linked
-from rheostat.measurement.code.toolchain import compiler_absent
+from rheostat.measurement.code.reached.marked_builds import LINKED, compiler_texts, linked
+from rheostat.measurement.code.toolchain import TEXT, compiler_absent
 from rheostat.measurement.code.verdict import Finding
 from rheostat.measurement.code.workbench import Built
 

@@ -11,14 +11,10 @@ from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.reached.marked_text import ARRAY
 from rheostat.measurement.code.reached.marks import Marked, still_asked
-from rheostat.measurement.code.toolchain import BuildKind, object_file
+from rheostat.measurement.code.toolchain import TEXT, BuildKind, object_file
 from rheostat.measurement.code.workbench import Built
 
 RUNTIME = "reached.c"
-TEXT = BuildKind(
-    "reached", "clang", ("-gline-tables-only", "-gcolumn-info", "-w", "-fno-discard-value-names",
-                         "-ffp-contract=off", "-Xclang", "-disable-llvm-passes"), "-O1",
-)  # fmt: skip
 LINKED = BuildKind("reached", "clang", (), "-O1")
 
 

@@ -18,7 +18,7 @@ from rheostat.measurement.code import toolchain
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.reached.source_places import Places
-from rheostat.measurement.code.toolchain import BuildKind, compiler_absent
+from rheostat.measurement.code.toolchain import TEXT, BuildKind, compiler_absent
 from rheostat.measurement.code.verdict import Finding
 from rheostat.measurement.code.workbench import Built
 
@@ -26,8 +26,8 @@ READ = BuildKind(
     "read", "clang",
     ("-g", "-w", "-fopenmp-simd", "-D_OPENMP=201811", "-Xclang", "-disable-llvm-passes"), "-O1",
 )  # fmt: skip
-"""OpenMP's pragmas but for those of lanes, which its header needs, are left out: their own code
-turns addresses into numbers."""
+"""Of a program with threads: OpenMP's pragmas but for those of lanes, which its header needs, are
+left out, as their own code turns addresses into numbers."""
 FUNCTION = re.compile(r"(?ms)^define .*?^}")
 STEP = re.compile(r"(?m)^\s*(?:(%\S+) = )?(\S.*?), (!dbg !\d+)\b")
 VALUE = re.compile(r"(?m)^\s*(%\S+) = (.*)$")
@@ -83,10 +83,11 @@ def casts_of_pointers(case: Case, program: Program) -> Counter[tuple[str, int]]:
     plain = replace(
         program, language="serial", flags=tuple(f for f in program.flags if "openmp" not in f)
     )
+    kind = TEXT if plain == program else READ
     places: Counter[tuple[str, int]] = Counter()
     for source in program.sources:
         alone = replace(plain, files={source: program.files[source], **_headers(program)})
-        made = case.bench.build(alone, READ, output=("-S", "-emit-llvm", "-o", "-"))
+        made = case.bench.build(alone, kind, output=("-S", "-emit-llvm", "-o", "-"))
         code = _in_registers(case, made) if made.ok else ""
         places.update(_casts(code, program))
         places.update([(source, 0)] if FORMAT.search(code) else [])
