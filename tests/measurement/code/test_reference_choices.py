@@ -264,7 +264,7 @@ def test_what_differs_among_many_is_run_again_by_itself(case, box, monkeypatch):
     assert asked == []
     outputs[1] = outputs[2] = None
     assert rungs_run._among_many(case) == []  # alone they are right
-    assert asked == ["n=11", "n=12"]  # the first is of the eighth that is run first
+    assert asked == ["n=11"] * 2 + ["n=12"] * 2  # the first is of the eighth that is run first
     outputs[4] = "sum 99"
     (found,) = rungs_run._among_many(case)
     assert found.message == (
@@ -283,6 +283,10 @@ def test_what_differs_among_many_is_run_again_by_itself(case, box, monkeypatch):
     box.says["candidate", "run gcc"] = lambda a: done(f"sum {a.command[-1]}")
     outputs[:] = [None] * 10
     assert [f.message for f in rungs_run._among_many(case)] == [NONE_ENDED]
+    monkeypatch.setattr(type(case.bench), "run_each", lambda bench, built, some, *_, **__: [
+        f"sum {g.values['n']}" for g in some])  # fmt: skip
+    assert rungs_run._among_many(case) == []  # only where they shared memory was it otherwise
+    assert case.among == 10
     case.reference.many = ()
     assert rungs_run._among_many(case) == []
 

@@ -170,6 +170,8 @@ def _among_many(case: Case) -> list[Finding]:
         outputs = case.bench.run_many(case.built, every, limits, MANY_S)
         suspect = _suspect(case, some, outputs)
         if suspect:  # runs that share memory prove nothing
+            if findings := _again(case, suspect, alone=True):
+                return findings
             outputs = case.bench.run_each(case.built, every, limits, most_cpu_s=MANY_S)
             suspect = _suspect(case, some, outputs)
         if findings := _again(case, suspect):
@@ -189,15 +191,17 @@ def _suspect(
     ]  # fmt: skip
 
 
-def _again(case: Case, suspect: Sequence[tuple[ProgramInput, str | None]]) -> list[Finding]:
-    """What is wrong on those that seemed so, each run by itself."""
+def _again(
+    case: Case, suspect: Sequence[tuple[ProgramInput, str | None]], *, alone: bool = False
+) -> list[Finding]:
+    """What is wrong on those that seemed so, each run by itself; with ``alone`` only there."""
     for given, got in suspect[:MOST_SUSPECT]:
         expected = case.reference.admitted(given)
         if expected is None:
             continue
         run = case.bench.run(case.built, given, limits=case.limits(expected))
         findings = case.wrong("output", run, expected, "")
-        if not findings and got is not None:
+        if not (findings or alone) and got is not None:
             findings = case.wrong("output", replace(run, stdout=got), expected, ELSEWHERE)
         if findings:
             return findings
