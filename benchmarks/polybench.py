@@ -49,7 +49,7 @@ from rheostat.measurement.code.workbench import Workbench
 from rheostat.tradeoff.variants.c_source import CSource
 from rheostat.tradeoff.variants.compilers import COMPILERS, shared_by_compilers
 from rheostat.tradeoff.variants.dependence import CONFLICT, dependence
-from rheostat.tradeoff.variants.loop_distribution import REORDERED, in_another_order
+from rheostat.tradeoff.variants.loop_distribution import in_another_order
 
 FLAGS = ("-O3", "-I.", "-DPOLYBENCH_DUMP_ARRAYS", "-DPOLYBENCH_USE_C99_PROTO",
          "-DPOLYBENCH_USE_RESTRICT", "-lm")  # fmt: skip
@@ -180,7 +180,7 @@ def searched(name: str, program: Program, given: argparse.Namespace) -> dict[str
         except RheostatError as error:
             return row | {"outcome": f"{error}"[:300]}
         accepted = [r for r in answer.rows if r["verdict"] == "accepted"]
-        tried = {OURS[r["change"].startswith(REORDERED)]: t for r in reversed(accepted)
+        tried = {OURS[not r["change"].startswith("line")]: t for r in reversed(accepted)
                  if shares_hot(t := _text(folder / "search", r), name)}  # fmt: skip
         if len(tried) == 1 + len(exchanged) or len(answer.rows) < budget:
             break

@@ -140,6 +140,7 @@ def test_a_verdict_is_kept_whole_as_plain_values():
     assert {k: v for k, v in facts.items() if k != "rungs"} == {
         "verdict": REJECTED, "rejected_by": "output", "reason": "output: odd", "missing": ["x"],
         "required": ["x"],
+        "no_gain": "",
         "flags": ["a.c: look"], "original": "o", "candidate": "c", "seed": 7, "sandbox": "box",
         "notes": ["n"]}  # fmt: skip
     assert Verdict.of(facts) == made

@@ -60,6 +60,13 @@ def test_what_would_not_be_taken_is_timed_and_not_verified_to_the_end(case, box)
     assert Verdict.of(verdict.facts()).state == "no gain"
     one.gain = Gain(("time",), lambda evidence: "")
     assert one.verify(program("candidate"), rungs=("compile", "output", "time")).accepted
+    told, climbed = iter(["", "slow at the second time"]), []
+    one.gain = Gain(("time",), lambda evidence: next(told))
+    verdict = one.verify(program("candidate"), rungs=("compile", "output", "time"),
+                         progress=lambda *x: climbed.append(x[0]) if x[1] else None)  # fmt: skip
+    assert climbed == ["compile", "time", "output", "time"]
+    assert (verdict.state, verdict.why) == ("no gain", "slow at the second time")
+    assert [e.rung for e in verdict.evidence] == list(RUNGS)
     box.says["candidate", "run gcc"] = done("sum 0")
     one.gain = gain
     assert one.verify(program("candidate"), rungs=("output", "time")).state == "rejected"

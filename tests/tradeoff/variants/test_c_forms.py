@@ -9,9 +9,10 @@ pytest.importorskip("tree_sitter_c")
 from rheostat.errors import DataError
 from rheostat.measurement.code.parsing.syntax_tree import walk
 from rheostat.tradeoff.variants.accesses import READ, UPDATE, WRITE, Body, declared_name
+from rheostat.tradeoff.variants.array_moves import exchanged
 from rheostat.tradeoff.variants.c_source import CSource, identifiers
 from rheostat.tradeoff.variants.polynomial import added, names_in, polynomial, split
-from rheostat.tradeoff.variants.refactorings import accumulated, exchanged
+from rheostat.tradeoff.variants.scalar_sums import accumulated
 
 
 def in_function(body: str) -> CSource:
@@ -204,9 +205,12 @@ LOOP = "for (long k = 0; k < n; k++) "
 
 
 @pytest.mark.parametrize("body", [
-    LOOP + "a[k] += b[k];", LOOP + "a[3] = b[k];", LOOP + "a[3] -= b[k];", LOOP + "g(a);",
-    LOOP + "{ a[3] += b[k]; b[k] = 0; }", LOOP + "*a += b[k];", LOOP + "a[3] += a[k];",
-    LOOP + ";", "if (n) " + LOOP + "a[3] += b[k];", "double sum0; " + LOOP + "a[3] += b[k];",
+    LOOP + "a[k] += b[k];", LOOP + "a[3] = b[k];", LOOP + "a[3] = b[k] - a[3];",
+    LOOP + "{ a[3] += b[k]; g(a); }", LOOP + "*a += b[k];", LOOP + "a[3] += a[k];",
+    LOOP + "{ a[n] += b[k]; n++; }", LOOP + "{ long m = k; a[m] += b[k]; }",
+    LOOP + "{ if (b[k] > 0) a[3] += b[k]; }", LOOP + "{ a[3] += b[k]; if (b[k] < 0) return; }",
+    "\n#pragma ivdep\n" + LOOP + "a[3] += b[k];", LOOP + ";",
+    "if (n) " + LOOP + "a[3] += b[k];", "double sum0; " + LOOP + "a[3] += b[k];",
 ])  # fmt: skip
 def test_only_a_sum_into_one_place_is_kept_in_a_scalar(body) -> None:
     assert accumulated(SUM.format(body)) is None
@@ -217,10 +221,20 @@ def test_sums_are_kept_each_under_its_number() -> None:
         f"{LOOP}{{ a[3] += b[k]; }}\nfor (long i = 0; i < n; i++)\n{LOOP}a[i] += b[k];"
     )
     assert accumulated(text) == SUM.format(
-        f"{{\ndouble sum0 = 0;\n{LOOP}{{ sum0 += b[k]; }}\na[3] += sum0;\n}}\n"
-        f"for (long i = 0; i < n; i++)\n{{\ndouble sum2 = 0;\n"
-        f"{LOOP}sum2 += b[k];\na[i] += sum2;\n}}"
+        f"{{\n  double sum0 = a[3];\n  {LOOP}{{ sum0 += b[k]; }}\n  a[3] = sum0;\n}}\n"
+        f"for (long i = 0; i < n; i++)\n{{\n  double sum2 = a[i];\n"
+        f"  {LOOP}sum2 += b[k];\n  a[i] = sum2;\n}}"
     )
+
+
+def test_several_sums_of_a_loop_are_kept_and_what_else_it_sets_stays() -> None:
+    body = "{ t[n] = b[k] + t[n]; b[k] = 0; t[1] -= 2; }"
+    text = SUM.format(f"{LOOP}{body}").replace("double *a", "real *u").replace("t[1]", "u[1]")
+    made = accumulated(text)
+    assert made is not None
+    assert "__typeof__(t[n]) sum0_0 = t[n];" in made
+    assert "{ sum0_0 = b[k] + sum0_0; b[k] = 0; sum0_1 -= 2; }" in made
+    assert made.index("t[n] = sum0_0;") < made.index("u[1] = sum0_1;")
 
 
 DECLARED = "void f(long n) {{\n  double *a = g(), *b = g(), c[9];\n  float *e;\n  n++;\n  {}\n}}"

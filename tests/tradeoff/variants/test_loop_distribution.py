@@ -17,7 +17,12 @@ from rheostat.questions.code.variant_store import VariantStore
 from rheostat.tradeoff.variants.c_source import CSource
 from rheostat.tradeoff.variants.dependence import CONFLICT, SAFE, UNKNOWN, dependence
 from rheostat.tradeoff.variants.loop_blocks import BLOCK, counter
-from rheostat.tradeoff.variants.loop_distribution import REORDERED, in_another_order, reordered
+from rheostat.tradeoff.variants.loop_distribution import (
+    REORDERED,
+    in_another_order,
+    prepared,
+    reordered,
+)
 
 KERNELS = {
     "product": "for (i = 0; i < n; i++) for (j = 0; j < n; j++) { c[i][j] = 0.5;"
@@ -147,6 +152,23 @@ def test_a_search_shares_both_orders_and_runs_the_other_on_one_thread(tmp_path) 
 def test_macros_of_other_files_are_known() -> None:
     body = KERNELS["columns"].replace("s[j] = 0;", "s[j] = VALUE(0);")
     files = {"f.c": '#include "f.h"\n' + WHOLE.format(body=body)}
-    assert in_another_order(Program(files, "serial")) == []
+    (variant,) = in_another_order(Program(files, "serial"))
+    assert variant.change == "sums kept in scalars"
     files["f.h"] = "#define VALUE(x) x##.0\n"
-    assert len(in_another_order(Program(files, "serial"))) == 1
+    (variant,) = in_another_order(Program(files, "serial"))
+    assert variant.change.startswith(REORDERED)
+
+
+def test_sums_are_kept_in_scalars_beside_another_order() -> None:
+    """Within a shared loop the element would be written in each iteration."""
+    text = """void f(int n, double s[n], double b[n][n], double x[n]) {
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < n; j++)
+      s[i] = b[i][j] * x[j] + s[i];
+}
+"""
+    made, changes = prepared(text)
+    assert changes == "sums kept in scalars"
+    assert "sum1 = b[i][j] * x[j] + sum1;" in made
+    (variant,) = in_another_order(Program({"a.c": text}, "serial"))
+    assert (variant.text, variant.change) == (made, changes)

@@ -36,7 +36,7 @@ from rheostat.questions.code.variant_store import VariantStore, figures_of, gain
 from rheostat.tradeoff.search import search
 from rheostat.tradeoff.variants.from_cuda import TARGETS, from_cuda
 from rheostat.tradeoff.variants.islands import one_after_another
-from rheostat.tradeoff.variants.loop_distribution import REORDERED, reordered
+from rheostat.tradeoff.variants.loop_distribution import prepared
 from rheostat.tradeoff.variants.placement import PragmaPlacement
 from rheostat.tradeoff.variants.tuning import Tuning
 from rheostat.tradeoff.variants.variant import (
@@ -345,9 +345,10 @@ def searched_chains(
             else Tuning(text, original.flags, original.language, objective)
         )  # fmt: skip
         own = one_after_another(first.steps, first.islands(store.seed).steps)
-        if not to or (other := reordered(text, headers=others)) is None:
+        other, changes = prepared(text, headers=others) if to else ("", "")
+        if not changes:
             return [own]
-        placement = PragmaPlacement(other, original.flags, headers=others, before=REORDERED)
+        placement = PragmaPlacement(other, original.flags, headers=others, before=changes)
         return [own, placement.steps()]
 
     return chains

@@ -1,52 +1,10 @@
-"""Fewer writes to arrays: sums kept in scalars, pointers exchanged instead of copies."""
+"""Pointers exchanged instead of arrays copied."""
 
 from __future__ import annotations
 
-import re
-
 from rheostat.measurement.code.parsing.syntax_tree import walk
-from rheostat.tradeoff.variants.accesses import declared_name
-from rheostat.tradeoff.variants.c_source import CSource, Edit, Loop, Node, identifiers
+from rheostat.tradeoff.variants.c_source import CSource, Edit, Loop
 from rheostat.tradeoff.variants.polynomial import names_in, polynomial
-
-
-def accumulated(text: str) -> str | None:
-    """Sums into one element of an array, kept in a scalar while the innermost loop runs."""
-    source = CSource(text)
-    edits: list[Edit] = []
-    for number, loop in enumerate(source.loops):
-        assignment = _only_sum(source, loop)
-        if assignment is None or loop.node.parent.type not in (
-            "compound_statement",
-            "for_statement",
-        ):
-            continue
-        left = assignment.child_by_field_name("left")
-        place, name = source.text_of(left), f"sum{number}"
-        if re.search(rf"\b{name}\b", text):
-            continue
-        head = source.bytes[loop.start : left.start_byte].decode()
-        tail = source.bytes[left.end_byte : loop.node.end_byte].decode()
-        new = f"{{\ndouble {name} = 0;\n{head}{name}{tail}\n{place} += {name};\n}}"
-        edits.append((loop.start, int(loop.node.end_byte), new))
-    return source.edited(edits) if edits else None
-
-
-def _only_sum(source: CSource, loop: Loop) -> Node | None:
-    """The update ``a[..] += e`` that is all of a loop and whose place the loop does not change."""
-    parts = loop.body.named_children if loop.body.type == "compound_statement" else [loop.body]
-    if len(parts) != 1 or parts[0].type != "expression_statement" or not parts[0].named_children:
-        return None
-    node = parts[0].named_children[0]
-    if (
-        node.type != "assignment_expression"
-        or source.text_of(node.child_by_field_name("operator")) != "+="
-    ):
-        return None
-    left, right = (node.child_by_field_name(n) for n in ("left", "right"))
-    array = declared_name(source, left)
-    fixed = left.type == "subscript_expression" and loop.variable not in identifiers(source, left)
-    return node if fixed and array not in identifiers(source, right) else None
 
 
 def exchanged(text: str) -> str | None:

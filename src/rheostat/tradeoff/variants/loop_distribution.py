@@ -22,6 +22,7 @@ from rheostat.tradeoff.variants.loop_order import (
     nested,
     nested_in,
 )
+from rheostat.tradeoff.variants.scalar_sums import KEPT, accumulated
 from rheostat.tradeoff.variants.variant import Variant
 
 REORDERED = "loops in another order"
@@ -88,8 +89,24 @@ def in_another_order(program: Program) -> list[Variant]:
     others = "\n".join(t for n, t in program.files.items() if n != name)
     if program.language != "serial" or not name.endswith(C):
         return []
-    text = reordered(program.files[name], headers=others)
-    return [Variant(text, "search", REORDERED, program.flags, "serial")] if text else []
+    text, changes = prepared(program.files[name], headers=others)
+    return [Variant(text, "search", changes, program.flags, "serial")] if changes else []
+
+
+def prepared(text: str, *, headers: str = "") -> tuple[str, str]:
+    """A C file with its loops in another order and its sums in scalars, and which was done.
+
+    Examples
+    --------
+    >>> prepared("void f(int n, double *a) { for (int i = 0; i < n; i++) a[0] += a[i]; }")[1]
+    ''
+    """
+    changes = []
+    for said, change in ((REORDERED, reordered), (KEPT, accumulated)):
+        if (made := change(text, headers=headers)) is not None:
+            text = made
+            changes.append(said)
+    return text, ", ".join(changes)
 
 
 def _changed(source: CSource, loop: Loop) -> str | None:

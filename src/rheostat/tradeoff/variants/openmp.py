@@ -59,7 +59,14 @@ class PragmaSites:
             return (*((ARRAY,) if sized else ()), *(() if d.contended else (ATOMIC,)))
         collapse = (COLLAPSE,) if self._nested(d) is not None else ()
         access = (ACCESS,) if d.shared_reads and self._single_accesses(d) else ()
+        if self._uneven(d.loop):
+            return (DYNAMIC, *access, STATIC, GUIDED, *collapse)
         return (STATIC, *access, DYNAMIC, GUIDED, *collapse)
+
+    def _uneven(self, loop: Loop) -> bool:
+        """Whether loops within run as often as its variable says: a triangle."""
+        bounds = (b for x in self.source.inside(loop) for b in (x.low, x.high))
+        return any(loop.variable in identifiers(self.source, b) for b in bounds)
 
     def outermost(self, loops: list[Loop]) -> list[Loop]:
         """Those of ``loops`` that lie in no other of them."""

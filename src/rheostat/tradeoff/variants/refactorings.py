@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable
 
 from rheostat.measurement.code.parsing.syntax_tree import walk
 from rheostat.tradeoff.variants.accesses import PURE, declared_name
-from rheostat.tradeoff.variants.array_moves import accumulated, exchanged
+from rheostat.tradeoff.variants.array_moves import exchanged
 from rheostat.tradeoff.variants.c_source import CSource, Edit, Loop, Node, identifiers
 from rheostat.tradeoff.variants.loop_order import interchange
+from rheostat.tradeoff.variants.scalar_sums import KEPT, accumulated
 
 Refactoring = Callable[[str], str | None]
 COSTLY = frozenset(
@@ -230,6 +231,6 @@ REFACTORINGS: dict[str, Refactoring] = {
     "fixed calls moved out of loops": hoisted,
     "quotients as products": multiplied,
     "pointers exchanged instead of copies": exchanged,
-    "sums kept in scalars": accumulated,
+    KEPT: accumulated,
 }
 """By what they are called in reports, in the order in which they are made."""
