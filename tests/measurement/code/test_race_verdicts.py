@@ -288,6 +288,9 @@ def test_more_pairs_are_taken_while_no_change_can_be_told_and_all_of_them_count(
         for to_beat in (1.0, 0.9)
     }
     assert of_use == {1.0: 12, 0.9: 6}  # 0.9 is not below 0.9 by 5 %
+    box.says["original", "run gcc"] = done(LARGE.output, wall_s=1.0, cpu_s=4.0)
+    dear = rungs_measure.time(replace(case, options=RungOptions(pairs=6, most_pairs=12)))
+    assert dear.numbers["pairs"] == 6
 
 
 def test_kernels_that_oclgrind_cannot_run_are_said(case, box):

@@ -46,6 +46,8 @@ QUICK_S = 0.05
 METERED_S = 2.0
 """Meters need a window; runs are repeated for at least so long."""
 MOST_RUNS = 50
+MOST_TIMED_S = 20.0
+"""CPU seconds of timed runs after which no more pairs are begun, as far as may be told or not."""
 
 
 def work(case: Case) -> Evidence:
@@ -127,9 +129,12 @@ def time(case: Case) -> Evidence:
         limits = expected.limits(threads)
         return peak_memory_b(case.bench, built, expected.given, threads=threads, limits=limits)
 
+    taken: list[float] = []
+
     def seconds(built: Built) -> float:
         limits = expected.limits(threads)
         run = case.bench.run(built, expected.given, threads=threads, limits=limits, anew=True)
+        taken.append(run.cpu_s)
         if built is case.built and run.ok:
             wrong = case.wrong("time", run, expected, f" and {threads} threads, timed")
             if wrong:
@@ -140,7 +145,7 @@ def time(case: Case) -> Evidence:
     try:
         walls = in_turns(original, candidate, case.options.pairs)
         times = _compared(case, walls, start_s)
-        while times is not None and _untold(case, times):
+        while times is not None and sum(taken) < MOST_TIMED_S and _untold(case, times):
             more = in_turns(original, candidate, case.options.pairs)
             walls = np.append(walls[0], more[0]), np.append(walls[1], more[1])
             times = _compared(case, walls, start_s)
