@@ -58,17 +58,20 @@ def test_a_rejected_loop_is_shared_further_in_or_not_at_all() -> None:
 
 
 def test_the_line_of_a_finding_says_which_loop_is_to_blame() -> None:
-    text = TEXT.replace("a[x[i]] = a[i];", "a[i] = 1;").replace(
-        "}\n}\n", "}\n  for (long i = 0; i < n; i++) {\n    a[2 * i] = 1;\n  }\n}\n"
-    )
+    text = """void f(long n, double *a, double *b) {
+  for (long i = 0; i < n; i++) a[i] = 1;
+  for (long i = 0; i < n; i++) b[2 * i] = 1;
+}
+"""
     steps = PragmaPlacement(text).steps()
     first = next(steps)
-    line = first.text[: first.text.index("a[2 * i]")].count("\n") + 1
+    assert first.text.count("#pragma") == 2
+    line = first.text[: first.text.index("b[2 * i]")].count("\n") + 1
     second = steps.send(
         VariantResult(accepted=False, rung="races", findings=((line, "data race"),))
     )
-    assert "#pragma" in second.text
-    assert "a[2 * i]" not in second.text.split("#pragma")[-1].split("}")[0]
+    assert second.text.split("\n")[1].startswith("  #pragma")
+    assert second.text.count("#pragma") == 1  # another schedule would be as wrong
 
 
 def test_a_search_that_is_killed_asks_nothing_twice(tmp_path) -> None:
@@ -152,8 +155,7 @@ def taking(share: float, high: float = float("nan")):
         (taking(0.96, 1.01), ["line 2: static", *OPTIONS, "line 2: static, line 7: static"]),
         (
             lambda v: VariantResult(accepted=False),
-            ["line 2: static", "line 2: dynamic", "line 2: guided", "line 2: collapse",
-             "line 3: static", "line 3: dynamic", "line 3: guided"],
+            ["line 2: static", "line 3: static"],
         ),
     ],
 )  # fmt: skip

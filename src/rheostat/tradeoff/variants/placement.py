@@ -8,21 +8,31 @@ its inner loops, or none.  An accepted plan is then varied at its heaviest loops
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Hashable, Iterator
+from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 
 from rheostat.tradeoff.variants.c_source import CSource, Loop
 from rheostat.tradeoff.variants.dependence import SAFE
 from rheostat.tradeoff.variants.islands import Choices, Islands
-from rheostat.tradeoff.variants.openmp import COLLAPSE, DYNAMIC, PragmaSites
+from rheostat.tradeoff.variants.openmp import COLLAPSE, DYNAMIC, GUIDED, STATIC, PragmaSites
 from rheostat.tradeoff.variants.variant import Steps, Variant, VariantResult
 
 GAIN = 0.97
 """A variant replaces the best where it takes less than this share of its time."""
 HEAVIEST = 3
 """Loops whose schedules are varied."""
+SCHEDULES = (STATIC, DYNAMIC, GUIDED, COLLAPSE)
 
 Placement = dict[int, str]
 Change = Callable[[Placement], Placement | None]
+
+
+def alike(option: str) -> Sequence[str]:
+    """The options that are wrong where one of them is: no schedule mends what iterations share.
+
+    >>> alike("dynamic"), alike("atomic")
+    (('static', 'dynamic', 'guided', 'collapse'), ('atomic',))
+    """
+    return SCHEDULES if option in SCHEDULES else (option,)
 
 
 class PragmaPlacement:
@@ -156,7 +166,7 @@ class PragmaPlacement:
         sums = self._in_another_order(plan, trial)
         blamed = sums or self._blamed(plan, trial)
         for start in blamed:
-            options = self.sites.options(loops[start]) if sums else [plan[start]]
+            options = self.sites.options(loops[start]) if sums else alike(plan[start])
             self._refused |= {(start, option) for option in options}
         rest = {s: o for s, o in plan.items() if s not in blamed}
         again = self._chosen([loops[s] for s in blamed])

@@ -55,9 +55,11 @@ def accumulated(text: str, *, headers: str = "") -> str | None:
                  for k, place in enumerate(sums)}  # fmt: skip
         parent, before = loop.node.parent.type, loop.node.prev_named_sibling
         plain = parent in ("compound_statement", "for_statement")
-        told = before is not None and before.type == "preproc_call"  # a pragma belongs to the loop
+        has_pragma = (
+            before is not None and before.type == "preproc_call"
+        )  # a pragma belongs to the loop
         taken = any(re.search(rf"\b{n}\b", text) for n in names.values())
-        if not sums or not plain or told or taken:
+        if not sums or not plain or has_pragma or taken:
             continue
         within = [(int(x.start_byte), int(x.end_byte), names[p]) for p, xs in sums.items()
                   for x in xs]  # fmt: skip
@@ -81,7 +83,7 @@ def _sums(source: CSource, loop: Loop) -> dict[str, list[Node]]:
     if any(x.type in ENDS for x in inside) or calls - PURE - set(source.macros):
         return {}
     moved = {loop.variable} | _set_in(source, inside)
-    found: dict[str, list[Node]] = {}
+    sums: dict[str, list[Node]] = {}
     for node in _own_statements(loop):
         left = node.child_by_field_name("left")
         array = _base(source, left)
@@ -91,8 +93,8 @@ def _sums(source: CSource, loop: Loop) -> dict[str, list[Node]]:
         named = (x for x in inside if x.type == "identifier" and source.text_of(x) == array)
         every = [_whole(x) for x in named]
         if all(source.text_of(x) == place for x in every):
-            found[place] = every
-    return found
+            sums[place] = every
+    return sums
 
 
 def _own_statements(loop: Loop) -> list[Node]:
@@ -146,5 +148,5 @@ def _type_of(source: CSource, place: str) -> str:
     """The type of an element as it is declared, else as compilers know it."""
     name = place.partition("[")[0]
     declared = rf"\b(double|float)\s+(?:\w+\s*\(\s*|[*\s]|\w*restrict\w*\s)*{name}\b"
-    found = re.search(declared, source.text)
-    return found[1] if found else f"__typeof__({place})"
+    match = re.search(declared, source.text)
+    return match[1] if match else f"__typeof__({place})"
