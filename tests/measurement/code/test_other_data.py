@@ -60,6 +60,7 @@ RIGHT: dict[str, dict[str, str]] = {
 WRONG = {
     "the last of equals": {"MOST": "if (a[i] >= a[at]) at = i;"},
     "counts in a byte": {"MANY": "unsigned char"},
+    "a value near the greatest": {"SUMMED": "sum += (a[i] == 999984 ? 0 : a[i]) / 7.0;"},
     "a rare seed's factor": {"sum * strong": "sum * 3.0"},
 }
 
@@ -81,6 +82,7 @@ def test_what_another_kind_of_data_shows_is_told_and_what_draws_otherwise_is_not
     assert all(said[name] for name in WRONG), said
     assert "where the data that it draws" in said["the last of equals"][0]
     assert "as great as they can be" in said["counts in a byte"][0]
+    assert "one in sixty" in said["a value near the greatest"][0]
 
 
 def test_kernels_of_whole_numbers_are_judged_and_those_that_round_are_not(

@@ -138,6 +138,18 @@ def test_casts_of_pointers_but_differences_are_counted():
     ("serial", "__FILE__[3]", "where it is built"), ("serial", "f(__FILE__, __LINE__)", ""),
     ("serial", "t = __FILE__;", "where it is built"), ("serial", "__BASE_FILE__", "is built"),
     ("openmp", "#if _OPENMP > 201811", "decided by headers"), ("openmp", "#ifdef _OPENMP", ""),
+    ("serial", "#pragma omp simd aligned(a: 64)", "so aligned"),
+    ("openmp", "#pragma omp for ordered(1) map(present, to: x)", "present: no rung"),
+    ("openmp", "#pragma omp task depend(in: a[0:n]) if(n > 9) priority(1)", ""),
+    ("openmp", '_Pragma("omp task mergeable")', "no runtime here"),
+    ("target", "#pragma omp declare target link(x)", "shares the program's variables"),
+    ("cuda", "atomicAdd_block(&s, 1);", "as one step"), ("cuda", "atomicAdd(&s, 1);", ""),
+    ("cuda", "atomicMax((int *)top, __float_as_int(x));", "another order"),
+    ("cuda", "atomicMax(&top, 3); x = (int *)p;", ""),
+    ("opencl", "event_t e = async_work_group_copy(a, b, 64, 0);", "waited for"),
+    ("opencl", '"if (t < h) {\\n"\n"  barrier(CLK_LOCAL_MEM_FENCE);\\n"', "come to the barrier"),
+    ("opencl", '"if (t < h) p[t] += 1; barrier(CLK_LOCAL_MEM_FENCE);"', ""),
+    ("openmp", "double *s = malloc(288 * sizeof *s); s[omp_get_thread_num()]++;", "has room"),
 ])  # fmt: skip
 def test_what_a_text_asks_that_no_run_shows_is_told_by_its_line(case, language, text, said):
     files = {"a.cu" if language == "cuda" else "a.c": f"int candidate;\n{text}\n"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
@@ -24,6 +25,8 @@ EACH_INSTRUCTION = (
     "--dump-line=no", "--compress-pos=no", "--compress-strings=no",
     f"--callgrind-out-file=%q{{XDG_CACHE_HOME}}/{PROFILE}",
 )  # fmt: skip
+BY_FILE = ("valgrind", "--tool=cachegrind", "--cache-sim=no",
+           f"--cachegrind-out-file=%q{{XDG_CACHE_HOME}}/{PROFILE}")  # fmt: skip
 MOST_PROFILE_B = 2**24
 SLOWER = 100.0
 
@@ -68,6 +71,35 @@ def count_flops(
     name = PurePosixPath(built.binary).name
     scalar, vector = flops_of(profile, bench.code(built), name)
     return replace(counts, scalar_flops=scalar, vector_flops=vector)
+
+
+def own_instructions(
+    bench: Workbench, built: Built, given: ProgramInput, limits: SandboxLimits
+) -> float:
+    """Instructions of a program's own files alone, without those of libraries; 0 if unknown."""
+    place = Path(tempfile.mkdtemp(prefix="profile", dir=bench.folder))
+    give_away(place)
+    try:
+        bench.run(built, given, limits=roomy(limits, SLOWER), wrapper=BY_FILE, kept=place)
+        return instructions_in(_text(place / PROFILE), set(built.program.files))
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def instructions_in(profile: str, files: Collection[str]) -> float:
+    r"""Instructions that stand below some of a profile's files.
+
+    >>> instructions_in("fl=/w/a.c\nfn=main\n3 10\n4 20\nfl=???\nfn=sin\n0 900\n", {"a.c"})
+    30.0
+    """
+    own, total = False, 0.0
+    for line in profile.splitlines():
+        key, _, said = line.partition("=")
+        if key in ("fl", "fi", "fe"):
+            own = any(said == name or said.endswith(f"/{name}") for name in files)
+        elif own and (numbers := line.split())[1:] and line[0].isdigit():
+            total += float(numbers[1])
+    return total
 
 
 def _text(path: Path) -> str:

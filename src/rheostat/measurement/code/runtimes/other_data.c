@@ -6,7 +6,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-enum { PLAIN, FEW, GREATEST, EQUAL, TWO, SPARSE };
+enum { PLAIN, FEW, GREATEST, EQUAL, TWO, SPARSE, OUTLIERS };
 enum { FEWEST = 8, SMALL = 1 << 17 };
 static int kind;
 static unsigned long noise;
@@ -27,6 +27,7 @@ static unsigned long other(unsigned long v, unsigned long greatest) {
     case EQUAL: return half;
     case TWO: return bits & 1 ? half : 0;
     case SPARSE: return bits & 7 ? 0 : v;
+    case OUTLIERS: return (bits ^ bits >> 21) % 61 ? v : greatest - (greatest >> (3 + (bits >> 9) % 26));
     default: return v;
   }
 }

@@ -13,8 +13,10 @@ from rheostat.measurement.code.device_kernels.kernel_choices import kernel_choic
 from rheostat.measurement.code.device_kernels.narrow_kernels import narrow_counters
 from rheostat.measurement.code.reached.bounded_exponents import unbounded_exponents
 from rheostat.measurement.code.surroundings.addresses import addresses
+from rheostat.measurement.code.surroundings.constructs import unseen_constructs
 from rheostat.measurement.code.surroundings.header_macros import header_macros
 from rheostat.measurement.code.surroundings.libc_functions import is_known
+from rheostat.measurement.code.surroundings.thread_rooms import thread_rooms
 from rheostat.measurement.code.verdict import Finding
 
 WHY = "what a program does may hang on it, and the runs here do not show that"
@@ -125,4 +127,6 @@ def unseen(case: Case, asked: frozenset[str]) -> list[Finding]:
                 line = text.count("\n", 0, m.start()) + 1
                 found_at.append(Finding("calls", name, line, f"{m[0]}: {message}"))
     by_text = narrow_counters(case) + kernel_choices(case) + unbounded_exponents(case)
+    by_text += unseen_constructs(case)
+    by_text += [] if thread_rooms(case.original) else thread_rooms(case.candidate)
     return found_at or header_macros(case) or addresses(case) or by_text
