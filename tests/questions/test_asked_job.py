@@ -56,3 +56,12 @@ def test_measured_runs_that_ended_otherwise_are_left_out(tmp_path) -> None:
     answer = rh.front(path, where=["state=COMPLETED"], knobs="nodes=1,2,4,8")
     assert answer.front.mean("runtime_s")[[0, 1, 3]].tolist() == [100.0, 60.0, 20.0]
     assert 20 < answer.front.mean("runtime_s")[2] < 60
+
+
+def test_node_counts_that_nobody_named_and_nothing_tells_of_are_no_empty_rows() -> None:
+    shown = rh.front(log(), job="300")
+    assert np.isfinite(shown.front.mean("energy_j")).all()
+    assert any("no run tells of them" in n and "256 nodes" in n for n in shown.notes)
+    asked = rh.front(log(), job="300", knobs="nodes=1..256")
+    assert asked.front.alternatives.frame["nodes"].max() == 256
+    assert asked.choice.setting == shown.choice.setting

@@ -253,6 +253,7 @@ def front(
             learner = known_values(learner, past, space.names)
     options = all_settings.front(one, learner, space, wanted, settings=settings, runs=runs)
     listener.notes(options.outcome.notes)
+    options = options if knobs else _without_empty(options, request)
     answer = SettingsAnswer(front=options, request=request, log=log)
     given = request if _known(request, space) else None
     own = _own(options, request if runs is None else {}, learner, space.names)
@@ -261,6 +262,20 @@ def front(
     if runs is not None:
         tell_ended_badly(runs, taken.choice.setting)
     return taken
+
+
+def _without_empty(options: Front, request: Mapping[str, Any]) -> Front:
+    """The front without settings that nobody named and nothing tells of, but for the asked one."""
+    settings = [options.setting(i) for i in range(len(options))]
+    told = ~options.outcome.abstained | np.array([s == dict(request) for s in settings])
+    if told.all() or not told.any():
+        return options
+    empty = "; ".join(setting_words(settings[i]) for i in np.flatnonzero(~told))
+    listener.note(f"left out, as no run tells of them: {empty}; --knob asks for them")
+    rows = np.flatnonzero(told)
+    repeats = None if options.repeats is None else options.repeats[rows]
+    kept, outcome = options.alternatives.rows(rows), options.outcome.rows(rows)
+    return replace(options, alternatives=kept, outcome=outcome, repeats=repeats)
 
 
 def _answerable(
