@@ -101,3 +101,9 @@ def test_a_day_and_the_time_in_it_are_a_clock_in_other_languages(tmp_path):
     jobs = read(file)
     assert jobs.frame["runtime_s"].to_list() == [6 * 3600.0] * 2
     assert jobs.frame["energy_j"].to_list() == pytest.approx([4200 * 21600, 3100 * 21600])
+
+
+def test_data_beside_a_time_are_no_day(tmp_path):
+    rows = [f"{k},2026-10-07 10:00:0{k},300" for k in range(9)]
+    (file := tmp_path / "node.csv").write_text("\n".join(["data,time,power_W", *rows]) + "\n")
+    assert read(file).frame["energy_j"].to_list() == pytest.approx([2400.0])

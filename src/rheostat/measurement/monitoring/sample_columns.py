@@ -10,8 +10,8 @@ import polars as pl
 from rheostat.measurement.monitoring.series_names import GPUS, HOSTS
 from rheostat.measurement.runs.header_units import PREFIXES, split_unit
 
-DAY, HOUR = r"date|datum|fecha|data", r"time|uhrzeit|zeit|heure|hora|ora"
-"""Headings of a day and of the time in it, a clock together."""
+DAY, HOUR = r"date|datum|fecha", r"time|uhrzeit|zeit|heure|hora"
+"""Headings of a day and of the time in it, a clock together; Italian ``data`` is data elsewhere."""
 CLOCK = re.compile(rf"(time[ _]?stamp|date[ _]?time|{DAY}|{HOUR}|ts|epoch|unix[ _]?time"
                    r"|zeit(stempel|punkt))([ _\[(].*)?")  # fmt: skip
 ELAPSED = re.compile(r"(elapsed([ _]time)?)([ _\[(].*)?")
