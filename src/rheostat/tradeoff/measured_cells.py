@@ -80,11 +80,12 @@ def measured(
     if not needed:
         return MeasuredSettings(runs, values, {})
     whole = np.all([np.isfinite(values[q]) for q in needed], axis=0)
-    whole &= ~runs.cut_off
+    ended = ~runs.cut_off
+    whole &= ended
     at: dict[tuple[object, ...], list[int]] = {}
     lacking: dict[tuple[object, ...], list[int]] = {}
     for row, setting in enumerate(_settings(runs, knobs)):
-        if not runs.cut_off[row]:
+        if ended[row]:
             (at if whole[row] else lacking).setdefault(setting, []).append(row)
     asked = list(enumerate(_settings(alternatives, knobs)))
     cells = {i: np.array(at[s]) for i, s in asked if s in at}
