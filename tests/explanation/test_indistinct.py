@@ -108,3 +108,10 @@ def test_the_choice_says_it():
     ran = front([10.0], [5.0], [5.05])
     (decide, _), _ = explain_choice(ran.choose(FASTEST), ran)
     assert any(s.startswith("Not told apart by so few runs") for s in decide.sentences)
+
+
+def test_a_disturbed_run_at_another_setting_is_no_noise_of_all():
+    quiet = [5.0, 5.01, 4.99], [5.3, 5.31, 5.29]
+    assert found(front([6.0, 6.01, 20.0], *quiet)) is None
+    uneven = found(front([6.0, 7.0, 5.0], *quiet))  # no run of it stands apart
+    assert uneven.noise > 0.05

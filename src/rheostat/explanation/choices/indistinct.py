@@ -26,6 +26,8 @@ from rheostat.explanation.number_words import listed, setting_words
 
 LEVEL, USUAL = 0.9, 0.03
 """How surely settings are to differ, and what runs of one setting usually differ by."""
+TOLD_BY, UNLIKE = 4, 100.0
+"""Degrees of freedom of other settings, and times of their variance that a disturbed run makes."""
 ENOUGH, NAMED = 20, 3
 """Runs of each setting beyond which a difference is nothing that anybody would pay for."""
 
@@ -114,12 +116,32 @@ def _noise(front: Front, name: str) -> tuple[float, bool, float]:
     from scipy.special import stdtrit
 
     square, free = 0.0, 0
-    for logs in _runs(front, name):
+    every = list(_runs(front, name))
+    for logs in _undisturbed(every) if every else []:
         square += float(((logs - logs.mean()) ** 2).sum())
         free += len(logs) - 1
     if not free:
         return USUAL, False, NormalDist().inv_cdf((1 + LEVEL) / 2)
     return math.sqrt(square / free), True, float(stdtrit(free, (1 + LEVEL) / 2))
+
+
+def _undisturbed(runs: list[Array]) -> list[Array]:
+    """Logarithms of runs by setting without the one run that makes its setting unlike all others.
+
+    >>> quiet = [np.array([0.0, 0.01, 0.02]), np.array([1.0, 1.01, 1.02])]
+    >>> [len(v) for v in _undisturbed([*quiet, np.array([2.0, 2.01, 3.0])])]
+    [3, 3, 2]
+    """
+    most = max(range(len(runs)), key=lambda i: runs[i].var(ddof=1))
+    others = [v for i, v in enumerate(runs) if i != most]
+    square, free = sum(len(v) * v.var() for v in others), sum(len(v) - 1 for v in others)
+    at = runs[most]
+    rest = np.delete(at, np.abs(at - np.median(at)).argmax())
+    if free < TOLD_BY or len(rest) < 2:
+        return runs
+    most_like = UNLIKE * square / free
+    odd = 0 < most_like < at.var(ddof=1) and rest.var(ddof=1) <= most_like
+    return [*others, rest] if odd else runs
 
 
 def _runs(front: Front, name: str) -> Iterable[Array]:
