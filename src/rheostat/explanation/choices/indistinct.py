@@ -26,7 +26,7 @@ from rheostat.explanation.number_words import listed, setting_words
 
 LEVEL, USUAL = 0.9, 0.03
 """How surely settings are to differ, and what runs of one setting usually differ by."""
-TOLD_BY, UNLIKE = 4, 100.0
+FEWEST_FREE, UNLIKE = 4, 100.0
 """Degrees of freedom of other settings, and times of their variance that a disturbed run makes."""
 ENOUGH, NAMED = 20, 3
 """Runs of each setting beyond which a difference is nothing that anybody would pay for."""
@@ -137,7 +137,7 @@ def _undisturbed(runs: list[Array]) -> list[Array]:
     square, free = sum(len(v) * v.var() for v in others), sum(len(v) - 1 for v in others)
     at = runs[most]
     rest = np.delete(at, np.abs(at - np.median(at)).argmax())
-    if free < TOLD_BY or len(rest) < 2:
+    if free < FEWEST_FREE or len(rest) < 2:
         return runs
     most_like = UNLIKE * square / free
     odd = 0 < most_like < at.var(ddof=1) and rest.var(ddof=1) <= most_like

@@ -267,12 +267,12 @@ def front(
 def _without_empty(options: Front, request: Mapping[str, Any]) -> Front:
     """The front without settings that nobody named and nothing tells of, but for the asked one."""
     settings = [options.setting(i) for i in range(len(options))]
-    told = ~options.outcome.abstained | np.array([s == dict(request) for s in settings])
-    if told.all() or not told.any():
+    filled = ~options.outcome.abstained | np.array([s == dict(request) for s in settings])
+    if filled.all() or not filled.any():
         return options
-    empty = "; ".join(setting_words(settings[i]) for i in np.flatnonzero(~told))
+    empty = "; ".join(setting_words(settings[i]) for i in np.flatnonzero(~filled))
     listener.note(f"left out, as no run tells of them: {empty}; --knob asks for them")
-    rows = np.flatnonzero(told)
+    rows = np.flatnonzero(filled)
     repeats = None if options.repeats is None else options.repeats[rows]
     kept, outcome = options.alternatives.rows(rows), options.outcome.rows(rows)
     return replace(options, alternatives=kept, outcome=outcome, repeats=repeats)
