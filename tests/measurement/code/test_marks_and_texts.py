@@ -304,6 +304,15 @@ def test_lines_that_the_original_has_too_are_known():
         Finding("output", "a.c", 3, "no input that was tried reaches this line")]  # fmt: skip
 
 
+def test_what_launches_and_ends_threads_in_cuda_is_known_as_it_reads_elsewhere():
+    case = case_of("k(g, 4, a);\n  if (i >= n) continue;\nif (i > n) continue;\n")
+    case.original = Program({"a.cu": "if (i >= n) return;\nk<<<g, 4>>>(a);\n"}, "cuda")
+    left = Left([], {("a.c", 1), ("a.c", 2), ("a.c", 3)})
+    assert [f.line for f in _other_lines(case, left)] == [3]
+    case.original = Program({"a.c": "if (i >= n) return;\n"})
+    assert [f.line for f in _other_lines(case, left)] == [1, 2, 3]
+
+
 def test_marks_that_are_set_and_values_nobody_asks_for_are_left_out():
     rows = [
         "  %rheostat_reached.0.at = getelementptr i8, ptr @a, i64 %rheostat_reached.0",

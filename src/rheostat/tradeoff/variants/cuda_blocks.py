@@ -98,7 +98,7 @@ class Phases:
             raise UnsupportedKernelError(
                 self.kernel.node, f"{changed[0]} is a parameter that threads change beside barriers"
             )
-        kept = [self._places(name, *kind) for name, kind in self.variables.kept.items()]
+        kept = [x for name, kind in self.variables.kept.items() for x in self._places(name, *kind)]
         lines = self._of(self.kernel.statements)
         gone = [f"std::vector<char> {self._gone}({self._threads_of_block});"] * self._ends_early
         return [*kept, *gone, *lines]
@@ -114,16 +114,42 @@ class Phases:
             name += "_"
         return name
 
-    def _places(self, name: str, kind: str, sizes: str) -> str:
+    def _places(self, name: str, kind: str, sizes: str) -> list[str]:
         """Memory for what each thread of a block keeps, zero at first."""
-        memory = f"new {kind}[{self._threads_of_block}]{sizes}()"
-        return f"const std::unique_ptr<{kind}[]{sizes}> {self._new_name(f'{name}_of')}({memory});"
+        of = self._new_name(f"{name}_of")
+        made, lines = "std::deque<bool>" if kind == "bool" else f"std::vector<{kind}>", []
+        if sizes:  # no vector holds arrays, nor `new` here: its check for room is never true
+            lines = [f"struct {of}_thread {{ {kind} own{sizes}; }};"]
+            made = f"std::vector<{of}_thread>"
+        return [*lines, f"{made} {of}({self._threads_of_block});"]
 
     @cached_property
     def _ends_early(self) -> bool:
-        """Whether a thread may end before a barrier, for which the others do not wait."""
+        """Whether a thread may end before a barrier, which is to be kept in mind."""
         runs = list(self.variables.runs())
-        return any(self._returns(run) for run in runs[:-1])
+        return not self._ends and any(self._returns(run) for run in runs[:-1])
+
+    @cached_property
+    def _ends(self) -> list[str]:
+        """Lines by which threads end before the first barrier, if these say the same behind it.
+
+        They do where they hang on the thread's index and on what never changes.
+        """
+        v, (first, *later) = self.variables, list(self.variables.runs())
+        ending = [s for s in first if self._returns([s])]
+        if any(self._returns(run) for run in later[:-1]) or not all(map(self._is_steady, ending)):
+            return []
+        for name in v.recomputed:
+            v.phases[name] += any(re.search(rf"\b{name}\b", self.text(s)) for s in ending)
+        return [re.sub(r"\breturn\s*;", "continue;", self.text(s)) for s in ending]
+
+    def _is_steady(self, node: Node) -> bool:
+        then = node.child_by_field_name("consequence")
+        return (
+            node.type == "if_statement" and node.child_by_field_name("alternative") is None
+            and re.fullmatch(r"\{?\s*return\s*;\s*\}?", self.text(then)) is not None
+            and self.variables.is_steady(node.child_by_field_name("condition"))
+        )  # fmt: skip
 
     def _returns(self, run: list[Node]) -> list[Node]:
         return [n for s in run for n in walk(s) if n.type == "return_statement"]
@@ -195,15 +221,17 @@ class Phases:
             if node.type in ("break_statement", "continue_statement") and not self._own(node, run):
                 raise UnsupportedKernelError(node, "a thread leaves a loop around a barrier")
         parts = [x for s in run if (x := dedented(self._text_of_phase(s)))]
-        body = "\n".join([*self._own_places(run), *self._again(parts), *parts])
-        return self._threads(self._without_ends(body, run, last=last)) if parts else []
+        ends = [] if run[0] in next(self.variables.runs()) else self._ends
+        head = [*self._own_places(run), *self._again([*ends, *parts]), *ends]
+        body = self._without_ends("\n".join(parts), run, last=last)
+        return self._threads("\n".join([*head, body])) if parts else []
 
     def _without_ends(self, body: str, run: list[Node], *, last: bool) -> str:
         """The body of a phase in which no thread that has ended takes part."""
         returns = self._returns(run)
         inner = any(self._own(n, run) for n in returns)
         leave = "return;" if inner else "continue;"
-        mark = "" if last else f"{self._gone}[{self._place}] = 1; "
+        mark = "" if last or self._ends else f"{self._gone}[{self._place}] = 1; "
         ended = f"{{ {mark}{leave} }}" if mark else leave
         body = re.sub(r"\breturn\s*;", ended, body)
         if inner:
@@ -227,8 +255,9 @@ class Phases:
         v = self.variables
         named = {self.text(n) for s in run for n in walk(s) if n.type == "identifier"
                  and self.text(n) in v.kept and v.is_outer(n, self.text(n))}  # fmt: skip
-        return [f"auto &{name} = {self._new_name(f'{name}_of')}[{self._place}];"
-                for name in v.kept if name in named]  # fmt: skip
+        return [f"auto &{name} = {self._new_name(f'{name}_of')}[{self._place}]"
+                f"{'.own' * bool(sizes)};"
+                for name, (_, sizes) in v.kept.items() if name in named]  # fmt: skip
 
     def _own(self, node: Node, run: list[Node]) -> bool:
         """Whether the loop that is left lies within the phase."""

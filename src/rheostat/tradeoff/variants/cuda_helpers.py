@@ -167,7 +167,7 @@ HEADERS = {
     "math.h": CALL.format(MATHEMATICS), "assert.h": CALL.format("assert"),
     "stdint.h": r"\bu?int(?:8|16|32|64)_t\b", "float.h": r"\b(?:FLT|DBL)_[A-Z]\w+\b",
     "limits.h": r"\bU?(?:INT|LONG|CHAR|SHRT|LLONG)_M(?:AX|IN)\b", "vector": r"\bstd::vector<",
-    "memory": r"\bstd::unique_ptr<",
+    "deque": r"\bstd::deque<",
     "algorithm": r"\bstd::(?:min|max|sort|swap|fill|copy)\b", "type_traits": r"\bstd::enable_if\b",
     "omp.h": r"\bomp_get_wtime\b",
 }  # fmt: skip

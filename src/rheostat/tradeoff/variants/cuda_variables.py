@@ -148,6 +148,13 @@ class BlockVariables:
                 made[name] = f"{as_declared} = {self.text(value)};"
         return made
 
+    def is_steady(self, value: Node) -> bool:
+        """Whether an expression hangs on the thread's index and on what never changes."""
+        changed = {n for n, _ in self._changes()}
+        used = set(identifiers(self.kernel.source, value))
+        names = {*self.recomputed, *(n for n in self.uniform if n not in changed)}
+        return not used & changed and self._depends_on(value, names)
+
     def _type(self, node: Node, name: str) -> str:
         """Type of a number or pointer that a declaration names, empty for anything else."""
         every = node.children_by_field_name("declarator")

@@ -61,6 +61,7 @@ TIES = re.compile(r"==.*&&.*[<>]|[<>].*&&.*==")
 """The lower index of two equal values, whose order `races` looks at: whether both ways are taken
 hangs on the data, and so does whether one of nothing at all (`best > 0`) may be among them."""
 LAUNCH = re.compile(r"<<<(.*?)>>>\s*\(")
+ENDS = re.compile(r"\breturn\s*;")
 LEFT_OUT = "no input that was tried reaches this line of the original, which is not here: {}"
 WORDS = {"eq": "equal to", "lt": "less than", "gt": "greater than", "nan": "not a number, beside"}
 
@@ -217,10 +218,13 @@ def _one_way(c: Comparison, missing: bool) -> Finding:
 
 
 def _lines(program: Program) -> set[str]:
-    """Lines of a text without blanks; launches also as the calls that stand for them elsewhere."""
+    """Lines of a text without blanks; of CUDA also as they read elsewhere.
+
+    A launch is a call there, and where threads are a loop one that ends goes on with the next.
+    """
     rows = program.text.splitlines()
-    called = [LAUNCH.sub(r"(\1, ", x) for x in rows] if program.language == "cuda" else []
-    return {without_blanks(x) for x in (*rows, *called)}
+    elsewhere = [ENDS.sub("continue;", LAUNCH.sub(r"(\1, ", x)) for x in rows]
+    return {without_blanks(x) for x in (*rows, *(elsewhere if program.language == "cuda" else ()))}
 
 
 def lines_of_original(case: Case, code: str) -> Callable[[str], bool]:
