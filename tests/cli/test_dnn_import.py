@@ -67,7 +67,7 @@ def test_a_saved_model_of_another_kind_is_named(
 
 @pytest.mark.parametrize(
     ("more", "code", "message"),
-    [(["--size", "N=4"], 1, "expected an ONNX model"), (["--size", "N=x"], 2, "whole number"),
+    [(["--size", "N=4"], 1, "expected a model of ONNX"), (["--size", "N=x"], 2, "whole number"),
      (["nowhere.hlo"], 1, "no such file"), (["no_module:step"], 1, "expected module:function")],
 )  # fmt: skip
 def test_what_does_not_fit_is_one_message(

@@ -19,6 +19,7 @@ from rheostat.errors import DataError
 from rheostat.measurement.graphs.exported_program import DTYPES, FORMATS
 from rheostat.measurement.graphs.from_torch import from_torch
 from rheostat.measurement.graphs.read_graph import read_graph
+from rheostat.measurement.graphs.step_source import open_step
 from tests.broken_contents import broken_json
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -52,6 +53,49 @@ def test_an_exported_program_is_read_and_a_damaged_one_refused(tmp_path: Path) -
         file.write_bytes(cut)
         with pytest.raises(DataError, match=r"expected a program of torch\.export"):
             read_graph(file)
+
+
+def test_an_open_batch_is_the_one_asked_for(tmp_path: Path) -> None:
+    net, x = _net()
+    file = tmp_path / "net.pt2"
+    sizes = ({0: torch.export.Dim("batch", min=2, max=64)},)
+    torch.export.save(torch.export.export(net, (x,), dynamic_shapes=sizes), file)
+    asked, traced = open_step(str(file), 32), from_torch(net, torch.zeros(32, 3, 15, 15))
+    assert asked.graph.nodes.rows() == traced.nodes.rows()
+    assert (asked.batch, asked.graph.notes) == (32, ())
+    (said,) = asked.notes
+    assert re.fullmatch(r"its open sizes s\d+ are taken as the batch of 32", said)
+    (note,) = read_graph(file).notes
+    assert note.message.startswith("sizes that are left open are taken as traced")
+    for size, why in (
+        ({"N": 3}, "a size N, where s"),
+        ({said.split()[3]: 65}, "up to 64"),
+    ):
+        with pytest.raises(DataError, match=why):
+            read_graph(file, sizes=size)
+    closed = tmp_path / "closed.pt2"
+    torch.export.save(torch.export.export(net, (x,)), closed)
+    (said,) = open_step(str(closed), 32).notes
+    assert "--batch-size says which it was" in said
+
+
+def test_layers_that_a_gpu_runs_in_one_piece_are_not_taken_apart(tmp_path: Path) -> None:
+    class Net(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = torch.nn.LSTM(6, 4, batch_first=True, bidirectional=True)
+
+        def forward(self, x: Any) -> Any:
+            y, _ = self.layer(x)
+            return torch.nn.functional.scaled_dot_product_attention(y, y, y, is_causal=True)
+
+    file = tmp_path / "net.pt2"
+    torch.export.save(torch.export.export(Net().eval(), (torch.zeros(3, 50, 6),)), file)
+    nodes = read_graph(file).nodes
+    assert len(nodes) < 60
+    products = nodes.filter(pl.col("op_class") == "matmul")
+    flops = (products["flops"] * products["times"]).sum()
+    assert flops == pytest.approx(2 * 3 * 50 * 2 * 16 * (6 + 4) + 4 * 3 * 50 * 50 * 8, rel=0.1)
 
 
 class Strange:

@@ -131,6 +131,9 @@ def test_an_operation_of_torch_costs_its_closed_form(name, result, given, args, 
     assert aten_cost(name, result, given, args, pointwise=False).flops == flops
 
 
+SCALED = (HloType("f32", ()), HloType("u8", ()))
+
+
 @pytest.mark.parametrize(("name", "result", "given", "attributes", "flops"), [
     ("MatMul", HloType("f32", (7, 6)), (HloType("f32", (7, 4)), HloType("f32", (4, 6))), {},
      2 * 7 * 4 * 6),
@@ -143,6 +146,12 @@ def test_an_operation_of_torch_costs_its_closed_form(name, result, given, args, 
     ("Einsum", HloType("f32", (5, 3)), (HloType("f32", (5,)), HloType("f32", (3,))),
      {"equation": b"a,b->ab"}, 15),
     ("ConvTranspose", SPREAD, (IMAGE, KERNEL), {"strides": [2, 2]}, 2 * 2 * 16 * 9 * 3 * 5),
+    ("QLinearMatMul", HloType("u8", (7, 6)), (HloType("u8", (7, 4)), *SCALED,
+     HloType("s8", (4, 6)), *SCALED, *SCALED), {}, 2 * 7 * 4 * 6 + 2 * 42),
+    ("QLinearConv", HloType("u8", (2, 6, 1, 1)), (HloType("u8", (2, 3, 2, 2)), *SCALED,
+     HloType("s8", (6, 3, 2, 2)), *SCALED, *SCALED, HloType("s32", (6,))), {},
+     2 * 2 * 6 * 3 * 4 + 3 * 12),
+    ("DynamicQuantizeLinear", HloType("u8", (100,)), (VECTOR,), {}, 400),
 ])  # fmt: skip
 def test_an_operation_of_onnx_costs_its_closed_form(name, result, given, attributes, flops) -> None:
     assert from_onnx.RULES[name](result, given, attributes).flops == flops

@@ -33,7 +33,7 @@ def test_a_graph_is_read_from_any_of_its_files(tmp_path):
     packed = tmp_path / "b.gz"
     packed.write_bytes(gzip.compress(b"\xef\xbb\xbf" + HLO.encode()))
     assert read_graph(packed).name == str(packed)
-    advice = "expected an ONNX model, whose sizes may be open: leave them out"
+    advice = "expected a model of ONNX or torch.export, which may leave sizes open"
     refused(lambda: read_graph(packed, sizes={"N": 1}), advice)
     (tmp_path / "c").write_bytes(HLO.encode() + b"// x\n// \xff")
     refused(lambda: read_graph(tmp_path / "c"), "line 8: expected UTF-8, got byte 0xff",
@@ -92,7 +92,7 @@ def test_a_function_returns_a_step_and_its_arguments(tmp_path, monkeypatch):
     written(tmp_path / "a:b", HLO)
     assert len(open_graph("a:b")) == 2
     refused(lambda: open_graph("a:b", {"N": 1}),
-            "expected an ONNX model, whose sizes may be open: leave them out")  # fmt: skip
+            "expected a model of ONNX or torch.export, which may leave sizes open")  # fmt: skip
     with pytest.raises(DataError, match="no such file"):
         open_graph("no-name")
 

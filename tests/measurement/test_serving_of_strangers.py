@@ -23,12 +23,20 @@ MANAGER = {
     "avg_inter_token_latency(ms)": 20, "model": "m-8B", "gpu": "H100", "tp_size": 4,
     "max_batch_size": 64, "gpu_power(W)": 375,
 }  # fmt: skip
-BY_HAND = {"model": "m-8B", "hw": "4xH100", "bs": 64, "in": 1000, "out": 300, "ms/tok": 20}
+BY_HAND = {
+    "dtype": "bf16",
+    "model": "m-8B",
+    "hw": "4xH100",
+    "bs": 64,
+    "in": 1000,
+    "out": 300,
+    "ms/tok": 20,
+}
 SGLANG = {
     "backend": "sglang", "max_concurrency": 64, "concurrency": 62.7, "completed": 600,
     "total_input_tokens": 600_000, "total_output_tokens": 180_000, "output_throughput": 3000.0,
     "median_itl_ms": 20.0, "model": "m-8B", "gpu": "H100", "power_per_gpu_w": 375,
-    "server_info": {"tp_size": 4, "dp_size": 1, "max_running_requests": None},
+    "server_info": {"tp_size": 4, "dp_size": 1, "max_running_requests": None, "dtype": "auto"},
 }  # fmt: skip
 COPIES = {"llm": "m-8B", "gpu": "H100", "gpus": 4, "tp": 2, "dp": 2, "ITL ms p50": 20}
 
@@ -59,6 +67,7 @@ def test_one_deployment_in_the_words_of(row, tmp_path):
     said = {"power": "W/gpu"} if of_one else {}
     read = read_serving(path, units=said).frame.row(0, named=True)
     assert {name: read[name] for name in TRUTH} == pytest.approx(TRUTH)
+    assert read.get("weight_precision") == row.get("dtype")  # auto is as the model has it
     if "in" in row:
         assert (read["prompt_tokens"], read["output_tokens"]) == (1000, 300)
 

@@ -25,7 +25,8 @@ def import_(
         Path | None, option("Keep the graph in this file.", "--out", "-o", writable=True)
     ] = None,
     size: Annotated[
-        list[str] | None, option("A size that an ONNX model leaves open, as N=32.", "--size")
+        list[str] | None,
+        option("A size that a model of ONNX or torch.export leaves open, as N=32.", "--size"),
     ] = None,
 ) -> None:
     """Read graphs of operations, and print what one run costs by class of operation.

@@ -14,7 +14,8 @@ Folder = Annotated[
     argument(
         "Folder of a simulated run: an iteration log, and what there is of net.conf, "
         "wl.conf, alloc.conf and port telemetry. Or a file: a log of CODES, a log of training "
-        "(step_time_ms=41 in its lines), or a CSV of iteration times alone.",
+        "(step_time_ms=41 in its lines, or as Megatron-LM or nanoGPT write it), or a CSV of "
+        "iteration times alone.",
         "FOLDER",
     ),
 ]

@@ -18,6 +18,7 @@ from typing import Any
 from rheostat.core.storage.bounded_read import read_member
 from rheostat.core.storage.file_kinds import MOST_B
 from rheostat.core.storage.files import parse_json
+from rheostat.measurement.graphs.whole_layers import RECURRENT
 
 PROGRAMS = re.compile(r"(.*/)?models/[^/]*\.json|serialized_exported_program\.json")
 """Members of the zip: of PyTorch 2.8 on, and before."""
@@ -34,9 +35,12 @@ PLAIN = {
     **{f"math.{n}": getattr(math, n) for n in ("ceil", "floor", "trunc")},
 }  # fmt: skip
 """Arithmetic of sizes."""
+SYMBOL = re.compile(r"Symbol\('(\w+)'[^()]*\)|(\w+)")
 NOT_CALLED = ("aten.from_file",)
 REPEATED = ("split", "unsafe_split", "unbind", "chunk", "unsafe_chunk", "tensor_split", "hsplit",
             "vsplit", "dsplit", "lstm", "gru", "rnn_tanh", "rnn_relu")  # fmt: skip
+RECURRENT_LAYERS = {f"torch.ops.aten.{name}.input": name for name in RECURRENT}
+ATTENTION = "torch.ops.aten.scaled_dot_product_attention.default"
 MOST_STEPS = 65_536
 """Of an operation that does something for each index of an axis."""
 
@@ -48,6 +52,8 @@ class SavedProgram:
     ----------
     document : mapping
         What ``torch.export.save`` wrote as JSON.
+    sizes : mapping, optional
+        Of sizes that were left open, as ``{"s77": 64}``; the others are those of the example.
 
     Raises
     ------
@@ -55,12 +61,32 @@ class SavedProgram:
         It is no such document.
     """
 
-    def __init__(self, document: Mapping[str, Any]) -> None:
+    def __init__(self, document: Mapping[str, Any], sizes: Mapping[str, int] | None = None) -> None:
         module = document["graph_module"]
-        self.graph = module["graph"]
-        self.open_sizes = sorted(document.get("range_constraints", {}))
+        self.graph, self.sizes = module["graph"], sizes or {}
+        bounds = document.get("range_constraints", {})
+        self.open_sizes = sorted(set(bounds) - set(self.sizes))
+        self._check(bounds)
         specs = [_only(spec) for spec in module["signature"]["input_specs"]]
         self.kinds = ["weight" if kind == "parameter" else "input" for kind, _ in specs]
+
+    def _check(self, bounds: Mapping[str, Any]) -> None:
+        for name, size in self.sizes.items():
+            if name not in bounds:
+                raise ValueError(f"a size {name}, where {', '.join(bounds) or 'none'} is left open")
+            if (most := bounds[name].get("max_val")) is not None and size > most:
+                raise ValueError(f"{name} of {size:,}, which it was exported for up to {most:,}")
+
+    @property
+    def batches(self) -> list[str]:
+        """Names of the open sizes that come first in an input."""
+        about = [
+            self.graph["tensor_values"][value["name"]]["sizes"][:1]
+            for kind, value in map(_only, self.graph["inputs"])
+            if kind == "as_tensor"
+        ]
+        names = [_symbol(size) for sizes in about for size in sizes]
+        return sorted({n for n in names if n in self.open_sizes})
 
     def inputs(self, torch: Any) -> list[Any]:
         """What it takes, in order: tensors are made by ``torch.empty``, so fake where that is."""
@@ -70,7 +96,7 @@ class SavedProgram:
             kind, value = _only(given)
             if kind == "as_tensor":
                 about = values[value["name"]]
-                sizes = [_size(s) for s in about["sizes"]]
+                sizes = [self.sizes.get(_symbol(s), 0) or self._size(s) for s in about["sizes"]]
                 made.append(torch.empty(sizes, dtype=getattr(torch, DTYPES[about["dtype"]])))
             elif kind in ("as_int", "as_float", "as_bool", "as_string", "as_none"):
                 made.append(None if kind == "as_none" else value)
@@ -78,14 +104,24 @@ class SavedProgram:
                 raise ValueError(f"an input of kind {kind} is not read")
         return made
 
+    def _size(self, given: Mapping[str, Any]) -> int:
+        """A size: as it is, or that of the example; no formula of a size that is another now."""
+        kind, value = _only(given)
+        if kind == "as_expr":
+            named = set(re.findall(r"\w+", value["expr_str"]))
+            if changed := sorted(named & set(self.sizes)):
+                raise ValueError(f"an input whose size is a formula of {changed[0]}")
+            _, value = _only(value["hint"])
+        return operator.index(value)
+
     def __call__(self, torch: Any, given: Sequence[Any]) -> list[Any]:
         """Call every operation, in order; the results of the program."""
         return _replayed(torch, self.graph, given)
 
 
-def read_program(path: Path) -> SavedProgram:
+def read_program(path: Path, sizes: Mapping[str, int] | None = None) -> SavedProgram:
     """The program in a file; errors as `SavedProgram`, or of a zip, where it is none."""
-    return SavedProgram(parse_json(read_member(path, PROGRAMS, MOST_B)))
+    return SavedProgram(parse_json(read_member(path, PROGRAMS, MOST_B)), sizes)
 
 
 def _replayed(torch: Any, graph: Mapping[str, Any], given: Sequence[Any]) -> list[Any]:
@@ -108,6 +144,10 @@ def _called(torch: Any, node: Mapping[str, Any], values: Mapping[str, Any]) -> A
     args = {a["name"]: _argument(torch, a["arg"], values) for a in node["inputs"]}
     if target in PLAIN:
         return PLAIN[target](*args.values())
+    if (layer := RECURRENT_LAYERS.get(target)) is not None:  # these two may be kept whole
+        return getattr(torch.nn.modules.rnn._VF, layer)(*args.values())
+    if target == ATTENTION:
+        return torch.nn.functional.scaled_dot_product_attention(**args)
     called = _operation(torch, target)
     if called.overloadpacket.__name__ in REPEATED:
         _few(args.values(), target)
@@ -214,12 +254,11 @@ def _known(given: Mapping[str, Any], values: Mapping[str, Any]) -> Any:
     return values[value] if kind == "as_name" else value
 
 
-def _size(given: Mapping[str, Any]) -> int:
-    """A size: as it is, or that of the example."""
-    kind, value = _only(given)
-    if kind == "as_expr":
-        _, value = _only(value["hint"])
-    return operator.index(value)
+def _symbol(size: Mapping[str, Any]) -> str:
+    """The name of a size that is left open by itself, else nothing."""
+    kind, value = _only(size)
+    plain = SYMBOL.fullmatch(value["expr_str"]) if kind == "as_expr" else None
+    return plain[1] or plain[2] if plain else ""
 
 
 def _only(given: Mapping[str, Any]) -> tuple[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,7 @@ DTYPES = {1: "f32", 2: "u8", 3: "s8", 4: "u16", 5: "s16", 6: "s32", 7: "s64", 9:
           23: "f4e2m1fn", 24: "f8e8m0fnu"}  # fmt: skip
 """ONNX's numbers of types; another one (text) has no size."""
 Given = Sequence[HloType]
+Rule = Callable[[HloType, Given, Mapping[str, Any]], OpCost]
 
 MOST_OPERATIONS = 1_000_000
 """Of a graph with its functions put in."""
@@ -290,6 +292,21 @@ def _transposed(result: HloType, given: Given, attributes: Mapping[str, Any]) ->
                   depthwise=attributes.get("group", 1) > 1 and kernel.dims[1] == 1)  # fmt: skip
 
 
+def _quantised(rule: Rule) -> Rule:
+    """Of whole numbers, each of which has a scale and a zero behind it; scaled anew at the end."""
+
+    def cost(result: HloType, given: Given, attributes: Mapping[str, Any]) -> OpCost:
+        known = rule(result, [given[0], given[3], *given[8:]], attributes)
+        return replace(known, flops=known.flops + 2.0 * result.elements)
+
+    return cost
+
+
+def _ranged(result: HloType, given: Given, attributes: Mapping[str, Any]) -> OpCost:
+    """The least and the greatest of all, then a scale and a zero for each."""
+    return OpCost("elementwise", 4.0 * result.elements)
+
+
 def _pooling(result: HloType, given: Given, attributes: Mapping[str, Any]) -> OpCost:
     return OpCost("reduction", (math.prod(attributes["kernel_shape"]) - 1.0) * result.elements)
 
@@ -315,9 +332,11 @@ def _einsum(result: HloType, given: Given, attributes: Mapping[str, Any]) -> OpC
     return OpCost("matmul", each * max(len(words) - 1, 1) * math.prod(sizes.values()))
 
 
-RULES: dict[str, Callable[[HloType, Given, Mapping[str, Any]], OpCost]] = {
+RULES: dict[str, Rule] = {
     "MatMul": _product, "MatMulInteger": _product, "Gemm": _gemm, "Conv": _convolution,
     "ConvInteger": _convolution, "ConvTranspose": _transposed, "MaxPool": _pooling,
+    "QLinearConv": _quantised(_convolution), "QLinearMatMul": _quantised(_product),
+    "DynamicQuantizeLinear": _ranged,
     **dict.fromkeys(("LSTM", "GRU", "RNN"), _recurrent), "Einsum": _einsum,
     "AveragePool": _pooling, "LpPool": _pooling, "Softmax": _softmax, "LogSoftmax": _softmax,
 }  # fmt: skip

@@ -209,12 +209,20 @@ def from_exported(program: Any, name: str = "") -> Graph:
     return _of_nodes(program.graph.nodes, kinds, name or "exported program")
 
 
-def read_exported(path: Path) -> Graph:
+def exported_batches(path: Path) -> list[str]:
+    """Sizes that a file of ``torch.export.save`` leaves open, those that come first in an input."""
+    try:
+        return read_program(path).batches
+    except BROKEN:  # what is wrong with it is said where it is read
+        return []
+
+
+def read_exported(path: Path, sizes: Mapping[str, int] | None = None) -> Graph:
     """The graph in a file of ``torch.export.save``; `DataError` where it is none."""
     torch = require("torch", extra="graphs")
     try:
-        program = read_program(path)
-        with warnings.catch_warnings():
+        program = read_program(path, sizes)
+        with warnings.catch_warnings(), kept_whole(torch):
             warnings.simplefilter("ignore")
             traced = _traced_anew(torch, program).run_decompositions()
     except BROKEN as error:

@@ -38,7 +38,7 @@ def read_graph(
     optimised : bool
         Of a record, the compiled graph rather than the one before.
     sizes : mapping, optional
-        Sizes that an ONNX model leaves open, as ``{"N": 32}``.
+        Sizes that a model of ONNX or ``torch.export`` leaves open, as ``{"N": 32}``.
 
     Returns
     -------
@@ -58,14 +58,13 @@ def read_graph(
         from rheostat.measurement.graphs.from_onnx import read_onnx
 
         return read_onnx(file, sizes=sizes)
-    if sizes:
-        raise DataError(
-            str(file), ["expected an ONNX model, whose sizes may be open: leave them out"]
-        )
     if file.suffix == ".pt2":
         from rheostat.measurement.graphs.from_torch import read_exported
 
-        return read_exported(file)
+        return read_exported(file, sizes)
+    if sizes:
+        problem = "expected a model of ONNX or torch.export, which may leave sizes open"
+        raise DataError(str(file), [problem])
     if file.suffix in SERIALIZED:
         return _of_xla(file, stable=False)
     if kind_in(file) == "graph":

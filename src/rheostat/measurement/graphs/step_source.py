@@ -101,6 +101,13 @@ def _of_file(source: str, batch: int | None) -> StepSource:
     if Path(source).suffix == ".py":
         problem = f"expected a function or class of it, as {source}:step, got the file alone"
         raise DataError(source, [problem])
+    if Path(source).suffix == ".pt2" and batch:
+        from rheostat.measurement.graphs.from_torch import exported_batches
+
+        if names := exported_batches(Path(source)):
+            graph = read_graph(source, sizes=dict.fromkeys(names, batch))
+            taken = f"its open sizes {', '.join(names)} are taken as the batch of {batch}"
+            return StepSource(graph, batch, "", "torch", (taken,))
     graph = read_graph(source)
     said = ["a graph's file has the batch that it was written with: --batch-size says which it was"]
     return StepSource(graph, batch, "", "graph", () if batch is None else tuple(said))

@@ -264,7 +264,7 @@ def _log_alone(path: Path) -> NetworkRun:
     if not looks_like_log(path) and not is_table(path):
         kinds = (
             "a folder of a simulated run, an iteration log of CODES, a table (.csv, .parquet), or "
-            "lines such as step_time_ms=41"
+            "lines such as step_time_ms=41 or iter 3: time 41ms"
         )
         raise other_kind(path, kinds)
     finished, notes = _marked([path])

@@ -5,7 +5,7 @@ One column says either when an iteration ended (``time_s``) or how long it took 
 units, and ``Step Time (ms)`` is ``step_time_ms``.  Instants (``2026-11-28T08:00:00.25``) in
 ``time`` or ``timestamp`` say when iterations ended, counted from the first.  Cells may say the
 unit (``41.2 ms``), and lines of names and values (``step=3 loss=2.1 step_time_ms=41``), as logs of
-training have them, are such a table, too.  There may also be
+training have them, are such a table, too, as is what `training_log` reads.  There may also be
 ``iteration``, ``app`` or ``job``, ``rank``, and ``terminal`` (or ``node``, as CODES names it).
 """
 
@@ -25,6 +25,7 @@ from rheostat.errors import DataError
 from rheostat.measurement.checks import note_rows
 from rheostat.measurement.dates import iso_seconds
 from rheostat.measurement.lines import Records
+from rheostat.measurement.network.training_log import is_training_log, read_training_log
 from rheostat.measurement.runs.cell_units import in_base_units
 from rheostat.measurement.runs.header_units import split_unit
 from rheostat.measurement.runs.pair_lines import LOOKED_AT, rows_of_pairs
@@ -38,14 +39,17 @@ TOOK = {f"{n}_{u}": f for n in NAMES for u, f in UNITS.items()}
 COUNTS = {"iteration": ("iteration",), "job": ("job",), "rank": ("rank",),
           "terminal": ("terminal", "node")}  # fmt: skip
 INSTANTS = ("time", "timestamp", "time_s")
+STARTS, FEW = 3.0, 10
 NOWHERE = -1
 """Terminal of a rank of which none is named."""
 
 
 def is_table(path: Path) -> bool:
-    """Whether the name says that a file is a table, or its lines are names and values."""
-    if path.name.lower().endswith(TABLES):
-        return True
+    """Whether the name says that a file is a table, or its lines are names and values or times."""
+    return path.name.lower().endswith(TABLES) or _has_pairs(path) or is_training_log(path)
+
+
+def _has_pairs(path: Path) -> bool:
     with suppress(DataError):
         return bool(rows_of_pairs([text for _, text in islice(Records(path), LOOKED_AT)])[0])
     return False
@@ -81,7 +85,10 @@ def read_iteration_table(path: str | Path) -> tuple[pl.DataFrame, list[Note]]:
     [0.0, 0.002, 0.005]
     """
     notes: list[Note] = []
-    raw = _with_units(read_table(path, notes), notes)
+    if not str(path).lower().endswith(TABLES) and not _has_pairs(Path(path)):
+        raw = read_training_log(path, notes)
+    else:
+        raw = _with_units(read_table(path, notes), notes)
     raw = _counted_from_the_first(_renamed(raw), notes)
     timed = [n for n in raw.columns if n in ENDED or n in TOOK]
     if len(timed) != 1:
@@ -115,7 +122,20 @@ def read_iteration_table(path: str | Path) -> tuple[pl.DataFrame, list[Note]]:
             f"first at iteration {at}, in {back.height} of {ordered.height} rows; where a clock "
             "was set back, give what is before or after it; how long each took belongs into "
             "runtime_s"])  # fmt: skip
-    return (_ended(ordered) if timed[0] in TOOK else ordered), notes
+    return (_ended(_begun(ordered, notes)) if timed[0] in TOOK else ordered), notes
+
+
+def _begun(frame: pl.DataFrame, notes: list[Note]) -> pl.DataFrame:
+    """Without a first iteration in which a program still started, as one that was compiled."""
+    number, took = pl.col("iteration"), pl.col("time_s")
+    first = number == number.min().over("job")
+    longest = pl.when(~first).then(took).max().over("job")
+    starts = (first & (took > STARTS * longest)).any().over("job")
+    kept = frame.filter(~(first & starts & (number.n_unique().over("job") > FEW)))
+    if kept.height < frame.height:
+        said = f"the first iteration took over {STARTS:g} times the longest behind it: not used"
+        notes.append(Note(said, (), frame.height - kept.height, True))
+    return kept
 
 
 def _with_units(raw: pl.DataFrame, notes: list[Note]) -> pl.DataFrame:

@@ -158,6 +158,9 @@ def in_our_names(frame: pl.DataFrame) -> pl.DataFrame:
             same = unit == "s" and frame[theirs].dtype.is_numeric()
             named = pl.col(theirs) if same else number
             frame = frame.with_columns(named.alias(theirs)).rename({theirs: ours})
+    if "weight_precision" in frame.columns:  # an engine that was told nothing says auto
+        stated = pl.col("weight_precision").cast(pl.String)
+        frame = frame.with_columns(pl.when(stated.str.to_lowercase() != "auto").then(stated))
     return frame
 
 

@@ -78,7 +78,7 @@ def read(
     sources : str or sequence of str
         Files with a graph, or ``module:function`` or ``FILE.py:NAME`` (their code is run).
     sizes : sequence of str or mapping
-        Sizes that an ONNX model leaves open, as ``N=32``.
+        Sizes that a model of ONNX or ``torch.export`` leaves open, as ``N=32``.
     out : path, optional
         Keep the one graph in this file.
 
