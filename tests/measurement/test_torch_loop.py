@@ -168,6 +168,36 @@ def aligned(bs=4):
     optimizer.step()
     return scores.detach().numpy().sum(), scores.tolist()[0]
 
+def critic(bs=4, rounds=2, idle=False):
+    net, made = Kept(), Kept()
+    of_net = torch.optim.SGD(net.parameters(), lr=0.1)
+    of_made = torch.optim.Adam(made.parameters())
+    for _ in range(rounds):
+        for _ in range(3):
+            net(made(torch.randn(bs, 8)).detach()).mean().backward()
+            of_net.step()
+        if not idle:
+            net(made(torch.randn(bs, 8))).mean().backward()
+            of_made.step()
+
+def one_alone(bs=4): return critic(bs, 20, True)
+
+class Multiplied(torch.optim.Optimizer):
+    def __init__(self, params): super().__init__(params, {})
+    @torch.no_grad()
+    def step(self):
+        for p in self.param_groups[0]["params"]:
+            if p.grad is not None and p.ndim == 2:
+                p.add_(p.grad @ p.grad.T @ p.grad)
+
+def multiplied(bs=4, kind=Multiplied):
+    net = Kept()
+    optimizer = kind(net.parameters())
+    net(torch.randn(bs, 8)).mean().backward()
+    optimizer.step()
+
+def plain(bs=4): return multiplied(bs, torch.optim.Adam)
+
 def written_over(bs=4):
     model = Kept()
     optimizer = torch.optim.SGD(model.parameters())
@@ -276,11 +306,32 @@ def test_an_optimiser_without_a_rule_keeps_what_its_own_code_keeps(steps):
     for name, kind, kept in (("rms", "RMSprop", 2 * WEIGHTS_B),
                              ("factored", "Adafactor", rows_and_columns)):  # fmt: skip
         made = steps(name)
-        assert [f"an update of {kind} is timed as one of adam"] == [
+        more = ", and by the products of matrices in its code" * (kind == "Adafactor")
+        assert [f"an update of {kind} is timed as one of adam{more}"] == [
             n.message for n in made.graph.notes]  # fmt: skip
         state = made.graph.nodes.filter(made.graph.nodes["opcode"] == "state")["shape"][0][0]
         assert state == pytest.approx(kept, abs=16)
         assert step_memory(made.graph, made.optimizer).optimizer_b >= state
+
+
+def test_a_step_ends_when_every_optimiser_has_stepped(steps):
+    """Three updates of a critic and one of what it judges; what never steps is not waited for."""
+    more = "it updates the same parameters again: what comes behind the first step is left out"
+    for name, updates, weights in (("critic", (12, 4), 8), ("one_alone", (4, 0), 4)):
+        graph = steps(name).graph
+        codes = graph.nodes["opcode"].to_list()
+        assert tuple(codes.count(f"{kind}-update") for kind in ("sgd", "adam")) == updates
+        assert codes.count("state") == sum(updates[1:]) // 4 + 1
+        assert [n.message for n in graph.notes] == [more]
+        assert codes.count("weight") >= weights
+
+
+def test_products_in_the_code_of_an_optimiser_count(steps):
+    """Of a 16 x 8 and an 8 x 16 gradient with itself, and of that with the gradient."""
+    made, plain = steps("multiplied"), steps("plain")
+    assert products(made) - products(plain) == 4 * 16 * 16 * 8 + 4 * 8 * 8 * 16
+    (note,) = made.graph.notes
+    assert note.message.endswith("as one of adam, and by the products of matrices in its code")
 
 
 def test_a_sparse_gradient_has_the_rows_that_were_looked_up(steps):

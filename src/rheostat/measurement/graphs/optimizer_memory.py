@@ -8,12 +8,21 @@ import weakref
 from collections import defaultdict
 from typing import Any, NamedTuple
 
+from rheostat.measurement.graphs.from_torch import result_type
+from rheostat.measurement.graphs.hlo.hlo_types import HloType
+
+PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "mv")
+
 
 class OptimizerMemory(NamedTuple):
-    """Bytes that stay from step to step, and bytes that live within a step."""
+    """Bytes that stay from step to step, bytes that live within a step, and products in it.
+
+    A product of matrices is its name in ATen, the result, and what it takes.
+    """
 
     state_b: int
     scratch_b: int
+    products: tuple[tuple[str, HloType, list[HloType]], ...] = ()
 
 
 def optimizer_memory(torch: Any, optimizer: Any) -> OptimizerMemory | None:
@@ -34,7 +43,7 @@ def optimizer_memory(torch: Any, optimizer: Any) -> OptimizerMemory | None:
             leaves = torch.utils._pytree.tree_leaves(list(twin.state.values()))
             arrays = [v for v in leaves if isinstance(v, torch.Tensor)]
             state = sum(v.numel() * v.element_size() for v in arrays)
-            return OptimizerMemory(state, max(live.most - state, 0))
+            return OptimizerMemory(state, max(live.most - state, 0), tuple(live.products))
     return None
 
 
@@ -66,10 +75,14 @@ def _counted(torch: Any) -> Any:
             super().__init__()
             self.now = self.most = 0
             self.seen: set[int] = set()
+            self.products: list[tuple[str, HloType, list[HloType]]] = []
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kw: Any = None) -> Any:
             given = {_storage(v) for v in _tensors((args, kw))}
             made = func(*args, **(kw or {}))
+            if (name := func.overloadpacket.__name__) in PRODUCTS:
+                sizes = [result_type(v, set()) for v in _tensors((args, kw))]
+                self.products.append((name, result_type(made, set()), sizes))
             for value in _tensors(made):
                 storage = value.untyped_storage()
                 if storage._cdata not in self.seen | given:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from io import StringIO
 from typing import Any
 
@@ -18,6 +18,7 @@ import numpy as np
 
 from rheostat.core.graph import Graph
 from rheostat.core.jobs import Note
+from rheostat.measurement.graphs.aten_costs import aten_cost
 from rheostat.measurement.graphs.fake_device import without_numbers
 from rheostat.measurement.graphs.from_torch import (
     BROKEN,
@@ -38,6 +39,8 @@ from rheostat.measurement.graphs.whole_layers import kept_whole
 
 OTHER = "adam"
 """What an optimiser without a rule is counted as."""
+MOST_AGAIN = 16
+"""Updates of one optimiser before another's first."""
 LBFGS = "LBFGS"
 """The optimiser of PyTorch that decides by values how often it computes the loss."""
 
@@ -63,12 +66,36 @@ class Updates:
     largest: set[str] = field(default_factory=set)
     last: str = ""
     over: bool = False
+    optimizers: list[Any] = field(default_factory=list)
+    again: int = 0
+    once: tuple[str, int] | None = None
 
-    def begun(self, parameters: list[Any]) -> None:
-        """An update of these; `StepOver` where one of them was updated before."""
-        if any(p in self.seen for p in parameters):
-            raise StepOver
+    def begun(self, parameters: list[Any]) -> bool:
+        """An update of these, and whether it is their first.
+
+        `StepOver` where one of them was updated before, unless another optimiser has not stepped
+        yet: a critic may be trained several times before its generator.
+        """
+        repeated = any(p in self.seen for p in parameters)
+        if repeated:
+            self.once = self.once or (self.last, len(self.asked))
+            self.again += 1
+            if self.again > MOST_AGAIN or not self.waiting:
+                raise StepOver
         self.seen |= dict.fromkeys(parameters)
+        return not repeated
+
+    @property
+    def waiting(self) -> bool:
+        """Whether an optimiser was made of which no parameter was updated."""
+        groups = ([p for g in o.param_groups for p in g["params"]] for o in self.optimizers)
+        return any(own and not any(p in self.seen for p in own) for own in groups)
+
+    def ended(self) -> None:
+        """One update of each where an optimiser never stepped."""
+        if self.once and self.waiting:
+            self.over, (self.last, count) = True, self.once
+            del self.asked[count:]
 
     @property
     def frozen(self) -> list[Any]:
@@ -79,6 +106,8 @@ class Updates:
     def notes(self) -> list[Note]:
         """Of optimisers without a rule, of more steps than one."""
         said = f"an update of {', '.join(sorted(self.others))} is timed as one of {OTHER}"
+        if any(m.products for m in self.memory):
+            said += ", and by the products of matrices in its code"
         more = "it updates the same parameters again: what comes behind the first step is left out"
         once = f"{LBFGS} computes its loss as often as values say: it is counted once"
         searched = [Note(once)] * (LBFGS in self.others)
@@ -156,8 +185,8 @@ def held_updates(torch: Any) -> Iterator[Updates]:
             with torch.enable_grad():
                 loss = closure()
         own = [p for g in optimizer.param_groups for p in g["params"] if p.grad is not None]
-        updates.begun(own)
-        known = optimizer_memory(torch, optimizer)
+        first = updates.begun(own)
+        known = optimizer_memory(torch, optimizer) if first else None
         updates.memory += [known] if known else []
         for group in optimizer.param_groups:
             for p in group["params"]:
@@ -171,6 +200,14 @@ def held_updates(torch: Any) -> Iterator[Updates]:
     def stepped(_: Any, optimizer: Any, __: Any, *args: Any, **named: Any) -> Any:
         return optimizer.step(*args, **named)
 
+    plain = torch.optim.Optimizer
+    begins = plain.__init__
+
+    def begun(optimizer: Any, *args: Any, **named: Any) -> None:
+        begins(optimizer, *args, **named)
+        updates.optimizers.append(optimizer)
+
+    plain.__init__ = begun
     scaler = torch.amp.GradScaler
     asks, scaler._maybe_opt_step = scaler._maybe_opt_step, stepped  # no number says that one is inf
     search = torch.optim.LBFGS
@@ -188,6 +225,8 @@ def held_updates(torch: Any) -> Iterator[Updates]:
     except StepOver:
         updates.over = True
     finally:
+        updates.ended()
+        plain.__init__ = begins
         handle.remove()
         naming.remove()
         scaler._maybe_opt_step, search.step = asks, searches
@@ -245,6 +284,10 @@ def _graph(
     for memory in made.memory:
         rows.add("state", PUT_IN, HloType("u8", (memory.state_b,)))
         rows.add("scratch", PUT_IN, HloType("u8", (memory.scratch_b,)))
+        for code, result, given in memory.products:  # what they hold is in scratch
+            cost = replace(aten_cost(code, result, given, (), pointwise=False),
+                           bytes=float(sum(t.size_b for t in (result, *given))))  # fmt: skip
+            rows.add(f"aten.{code}", cost, HloType(result.dtype, (0,)))
     return rows.graph(name, made.notes)
 
 
