@@ -61,6 +61,7 @@ WRONG = {
     "the last of equals": {"MOST": "if (a[i] >= a[at]) at = i;"},
     "counts in a byte": {"MANY": "unsigned char"},
     "a value near the greatest": {"SUMMED": "sum += (a[i] == 999984 ? 0 : a[i]) / 7.0;"},
+    "a draw of its own": {"MOST": "if (a[i] > a[at]) at = i + (s % 99991 == 5);"},
     "a rare seed's factor": {"sum * strong": "sum * 3.0"},
 }
 
@@ -89,7 +90,7 @@ def test_kernels_of_whole_numbers_are_judged_and_those_that_round_are_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked = list[str]()
-    monkeypatch.setattr(judged, "_common", lambda case: asked.append(case.candidate.name))
+    monkeypatch.setattr(judged, "_texts", lambda case: asked.append(case.candidate.name))
     for kind in ("int", "float"):
         text = f'const char *k = "__kernel void f(__global {kind} *a) {{ a[0] += 1; }}";\n'
         one = Program({"a.c": text}, "opencl", inputs=INPUTS, name=kind)

@@ -20,6 +20,7 @@ from rheostat.measurement.code.parsing.compare_output import differences
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.programs.program_inputs import ProgramInput
 from rheostat.measurement.code.reached.marked_builds import LINKED, compiler_texts, linked
+from rheostat.measurement.code.surroundings.same_text import without_blanks
 from rheostat.measurement.code.toolchain import TEXT, compiler_absent
 from rheostat.measurement.code.verdict import Finding
 from rheostat.measurement.code.workbench import Built
@@ -38,6 +39,7 @@ SOME, MOST_CPU_S, RUN_CPU_S = 32, 0.25, 0.5
 """Inputs of each kind of data, CPU seconds of all and of one run."""
 DEAR_KINDS, DEAR_SOME, DEAR_CPU_S = (4,), 4, 4.0
 """The same where each start loads a library that compiles."""
+OWN_DRAW = "keeps a part of a random number, and the original has no such line beside its data's"
 NOISES, MOST_SUSPECT = 3, 6
 """Ways of rounding that are tried, and of how many inputs of a kind of data."""
 STEADIER = 0.1
@@ -73,10 +75,15 @@ def other_data(case: Case) -> list[Finding]:
     list of Finding
         Empty also where the candidate draws its data by lines of its own.
     """
-    texts = _common(case) if _can_be_built(case) else None
+    texts = _texts(case) if _can_be_built(case) else None
     if texts is None:
         return []
-    ours, theirs, lines = texts
+    ours, theirs = texts
+    signs = _signs(ours[1]), _signs(theirs[1])
+    if more := _more_draws(*signs):
+        return [_drawn_by(case, text) for text in sorted(more)]
+    if not (lines := _alike(*signs)):
+        return []
     original = case.bench.build(_other(case.original, ours, lines), LINKED)
     candidate = case.bench.build(_other(case.candidate, theirs, lines), LINKED)
     if not (original.ok and candidate.ok):
@@ -109,8 +116,8 @@ def _can_be_built(case: Case) -> bool:
 Texts = tuple[list[str], list[list[DataSite]]]
 
 
-def _common(case: Case) -> tuple[Texts, Texts, frozenset[str]] | None:
-    """Both programs' texts, and the lines that draw data; None where the candidate has others."""
+def _texts(case: Case) -> tuple[Texts, Texts] | None:
+    """Both programs' texts with what draws data in them; None where one cannot be built."""
     made = []
     for program in (case.original, case.candidate):
         builds = list(compiler_texts(case, program))
@@ -118,8 +125,7 @@ def _common(case: Case) -> tuple[Texts, Texts, frozenset[str]] | None:
             return None
         codes = [b.said.stdout for b in builds]
         made.append((codes, data_sites(codes, program, case.original.inputs)))
-    lines = _alike(*(_signs(sites) for _, sites in made))
-    return (made[0], made[1], lines) if lines else None
+    return made[0], made[1]
 
 
 Signs = dict[str, set[tuple[str, int, int | str]]]
@@ -130,6 +136,28 @@ def _signs(sites: Sequence[Sequence[DataSite]]) -> Signs:
     for site in (s for some in sites for s in some):
         made.setdefault(site.text, set()).add(site.sign)
     return made
+
+
+def _more_draws(ours: Signs, theirs: Signs) -> set[str]:
+    """Lines by which a candidate draws that has all of the original's, too.
+
+    >>> draws, more = {("urem", 32, 9)}, {("and", 64, 8191)}
+    >>> _more_draws({"a=draw()%10;": draws}, {"a=draw()%10;": draws, "b=t[state&8191];": more})
+    {'b=t[state&8191];'}
+    >>> _more_draws({"a=draw()%10;": draws}, {"b=draw()%10;": draws})
+    set()
+    """
+    both = {text for text, signs in theirs.items() if ours.get(text) == signs}
+    return set(theirs) - both if ours and both == set(ours) else set()
+
+
+def _drawn_by(case: Case, text: str) -> Finding:
+    """A line of the candidate, as it stands there, that keeps a part of a random number."""
+    for name, whole in case.candidate.files.items():
+        for number, row in enumerate(whole.splitlines(), 1):
+            if without_blanks(row) == text:
+                return Finding("output", name, number, OWN_DRAW)
+    return case.finding("output", OWN_DRAW)
 
 
 def _alike(ours: Signs, theirs: Signs) -> frozenset[str]:
