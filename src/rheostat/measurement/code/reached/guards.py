@@ -1,7 +1,9 @@
-"""Guards of a rounding: the cell of a fraction is less than their number but where it rounds up.
+"""Guards that nobody can show to be needed: of a rounding, and of an access to a container.
 
-A fraction is less than one; times a number of cells it may round to that number, once in about
-2**53 values, so that whoever guards an index against it cannot show that the guard was needed.
+The cell of a fraction is less than their number but where it rounds up.  A fraction is less than
+one; times a number of cells it may round to that number, once in about 2**53 values, so that
+whoever guards an index against it cannot show that the guard was needed.  Nor can who compares an
+index with a container's own size before asking for that element, which would not be there.
 """
 
 from __future__ import annotations
@@ -17,6 +19,21 @@ GUARDS = (
     r"\bif\s*\(\s*{0}\s*(?:>=|==)\s*{1}\s*\)\s*{0}\s*=\s*{1}\s*-\s*1\b",
     r"\bif\s*\(\s*{0}\s*(?:>=|==)\s*{1}\s*\)\s*(?:{0}--|--{0})\s*;",
 )
+ACCESS = re.compile(
+    r"(?<![\w.>])(?P<index>\w+)\s*<\s*(?P<of>\w+)\.(?:size|length)\(\)\s*&&"
+    r"[^;?]*(?<![\w.>])(?P=of)\s*\[\s*(?P=index)\s*\]"
+)
+
+
+def guards_access(row: str) -> bool:
+    """Whether a row keeps an index within a container whose element it then asks for.
+
+    >>> guards_access("while (end < text.size() && text[end] != ' ')")
+    True
+    >>> guards_access("while (end < text.size() && other[end] != ' ')")
+    False
+    """
+    return ACCESS.search(row) is not None
 
 
 def guards_rounding(row: str, text: str) -> bool:

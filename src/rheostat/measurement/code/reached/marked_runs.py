@@ -23,7 +23,7 @@ from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.programs.program_inputs import ProgramInput
 from rheostat.measurement.code.reached.choices import MOST_ROW
 from rheostat.measurement.code.reached.constant_values import RECORD, Narrowing
-from rheostat.measurement.code.reached.guards import guards_rounding
+from rheostat.measurement.code.reached.guards import guards_access, guards_rounding
 from rheostat.measurement.code.reached.marked_builds import LINKED, compiler_texts, with_marks
 from rheostat.measurement.code.reached.marked_text import marked
 from rheostat.measurement.code.reached.marks import Comparison, Marked
@@ -156,6 +156,8 @@ def _beyond(case: Case, left: Left) -> list[Finding]:
     for c, missing in left.comparisons:
         row = case.candidate.row(*c.at[:2])
         if without_blanks(row) in unmarked or guards_rounding(row, case.candidate.text):
+            continue
+        if not c.constant and guards_access(row):
             continue
         text, kind = (without_blanks(row), c.how, missing), (c.how, c.constant, missing)
         row = row[:MOST_ROW]
