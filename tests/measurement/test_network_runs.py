@@ -251,7 +251,7 @@ def test_a_folder_that_is_none_is_named_for_what_it_is(tmp_path):
             "iterations.parquet, iteration-logs/pe=*.txt")  # fmt: skip
     refused(lambda: read_network_run(tmp_path), f"expected an iteration log ({logs}), got none")
     kinds = ("a folder of a simulated run, an iteration log of CODES, a table (.csv, .parquet), "
-             "or lines such as step_time_ms=41")  # fmt: skip
+             "or lines such as step_time_ms=41 or iter 3: time 41ms")  # fmt: skip
     refused(lambda: read_network_run(file), f"expected {kinds}, got text that begins with 'word'")
     refused(lambda: read_network_run(tmp_path / "no"),
             "expected a folder of a simulated run, got nothing there")  # fmt: skip
