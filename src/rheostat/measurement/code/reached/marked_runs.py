@@ -62,6 +62,7 @@ TIES = re.compile(r"==.*&&.*[<>]|[<>].*&&.*==")
 hangs on the data, and so does whether one of nothing at all (`best > 0`) may be among them."""
 LAUNCH = re.compile(r"<<<(.*?)>>>\s*\(")
 ENDS = re.compile(r"\breturn\s*;")
+CHARACTER = re.compile(r"'(?:[^'\\\n]|\\.)+'")
 LEFT_OUT = "no input that was tried reaches this line of the original, which is not here: {}"
 WORDS = {"eq": "equal to", "lt": "less than", "gt": "greater than", "nan": "not a number, beside"}
 
@@ -105,13 +106,22 @@ def _cut_numbers(case: Case, whole: Sequence[Marked]) -> list[Finding]:
 
 
 def _left_out(case: Case) -> list[Finding]:
-    """Rare cases of the original that no input reaches, where neither line nor numbers are here."""
-    own, numbers = _lines(case.candidate), set(numbers_in(case.candidate.text))
+    """Rare cases of the original that no input reaches, whose line and constants are not here."""
+    own, constants = _lines(case.candidate), _constants(case.candidate.text)
     texts = dict.fromkeys(
-        text for text in _of_original(case)[2] if without_blanks(text) not in own
-        and not numbers & {n for n in numbers_in(text) if n >= LEAST_NUMBER}
+        text for text in _of_original(case)[2]
+        if without_blanks(text) not in own and not constants & _constants(text)
     )  # fmt: skip
     return [case.finding("output", LEFT_OUT.format(text.strip())) for text in texts]
+
+
+def _constants(text: str) -> set[float | str]:
+    """Numbers that are not small, and characters.
+
+    >>> sorted(_constants("if (c >= 'a' && n > 1)")), sorted(_constants("s == 31"))
+    (["'a'"], [31])
+    """
+    return {*(n for n in numbers_in(text) if n >= LEAST_NUMBER), *CHARACTER.findall(text)}
 
 
 def _own_values(case: Case, whole: Sequence[Marked]) -> list[Narrowing]:
