@@ -49,3 +49,14 @@ def test_a_league_that_archer_does_not_see_is_not_shown(case, monkeypatch):
     assert rungs_races.races(one).state == NOT_SHOWN
     one.reference.original = one.candidate
     assert rungs_races.races(one).state == PASSED
+
+
+def test_an_update_taken_apart_is_not_shown(case, monkeypatch):
+    for name in ("_threads_race", "in_another_order", "last_first"):
+        monkeypatch.setattr(rungs_races, name, lambda *_: ())
+    text = "#pragma omp atomic read\nseen = busy;\n#pragma omp atomic write\nbusy = {};\n"
+    one = of(case, "openmp")
+    one.candidate = Program({"a.c": text.format("seen + 1")}, "openmp")
+    assert rungs_races.races(one).state == NOT_SHOWN
+    one.candidate = Program({"a.c": text.format("1")}, "openmp")
+    assert rungs_races.races(one).state == PASSED

@@ -25,6 +25,7 @@ from rheostat.measurement.code.races.lock_sets import (
 )
 from rheostat.measurement.code.races.raced_text import SCHEDULES, dealt_unlike, spread_over_threads
 from rheostat.measurement.code.races.simd_updates import lanes_update
+from rheostat.measurement.code.races.split_updates import split_updates
 from rheostat.measurement.code.races.task_memory import TASKS, UNKNOWN, with_task_memory
 from rheostat.measurement.code.races.uninstrumented import uninstrumented
 from rheostat.measurement.code.races.unordered_sums import unordered_sums
@@ -51,6 +52,8 @@ LUCK = "ThreadSanitizer saw them in a lucky order, so that no race is not shown"
 BY_COMPILER = "whether lanes then lose updates hangs on the compiler"
 BY_LEAGUE = "ThreadSanitizer does not see several teams, which nothing keeps from each other"
 BY_TEXT = "ThreadSanitizer does not see how threads put their parts together"
+BY_SPLIT = "ThreadSanitizer takes an atomic access for no race"
+BY_THE_TEXT = ((unordered_sums, BY_TEXT), (league_writes, BY_LEAGUE), (split_updates, BY_SPLIT))
 BY_BUILD = "ThreadSanitizer sees only what it is built into"
 UNKNOWN_REDUCTION = "ThreadSanitizer does not know reductions of tasks, which may be right"
 UNKNOWN_DOACROSS = "Archer does not know iterations that wait for others, which may be right"
@@ -138,7 +141,7 @@ def _by_threads(case: Case) -> tuple[Evidence | None, str]:
 
 def _by_text(case: Case) -> Evidence | None:
     """What the candidate's text shows, and the original's does not, where Archer is blind."""
-    for named, why in ((unordered_sums, BY_TEXT), (league_writes, BY_LEAGUE)):
+    for named, why in BY_THE_TEXT:
         findings = named(case.candidate)
         if findings and not named(case.original):
             return case.not_shown("races", findings, why)
