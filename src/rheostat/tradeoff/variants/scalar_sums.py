@@ -55,9 +55,8 @@ def accumulated(text: str, *, headers: str = "") -> str | None:
                  for k, place in enumerate(sums)}  # fmt: skip
         parent, before = loop.node.parent.type, loop.node.prev_named_sibling
         plain = parent in ("compound_statement", "for_statement")
-        has_pragma = (
-            before is not None and before.type == "preproc_call"
-        )  # a pragma belongs to the loop
+        # a pragma before it belongs to the loop
+        has_pragma = before is not None and before.type == "preproc_call"
         taken = any(re.search(rf"\b{n}\b", text) for n in names.values())
         if not sums or not plain or has_pragma or taken:
             continue

@@ -165,9 +165,8 @@ def _beyond(case: Case, left: Left) -> list[Finding]:
     unmarked = _lines(case.original) if case.original.language in UNMARKED else set()
     for c, missing in left.comparisons:
         row = case.candidate.row(*c.at[:2])
-        if without_blanks(row) in unmarked or guards_rounding(row, case.candidate.text):
-            continue
-        if not c.constant and guards_access(row):
+        guard = guards_rounding(row, case.candidate.text) or (not c.constant and guards_access(row))
+        if guard or without_blanks(row) in unmarked:
             continue
         text, kind = (without_blanks(row), c.how, missing), (c.how, c.constant, missing)
         row = row[:MOST_ROW]
