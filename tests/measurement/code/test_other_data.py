@@ -96,3 +96,17 @@ def test_kernels_of_whole_numbers_are_judged_and_those_that_round_are_not(
         one = Program({"a.c": text}, "opencl", inputs=INPUTS, name=kind)
         assert other_data(Case(one, Reference(one, Workbench(Bubblewrap(), Path())))) == []
     assert asked == ["int"] * (not absent("clang"))
+
+
+def test_a_translation_of_cuda_is_judged_where_the_host_runs_the_original(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = list[str]()
+    monkeypatch.setattr(judged, "_texts", lambda case: asked.append(case.candidate.name))
+    bench = Workbench(Bubblewrap(), Path())
+    original = Program({"a.cu": "int main() {}"}, "cuda", inputs=INPUTS)
+    for name, gpu in (("on the host", False), ("on a GPU", True)):
+        monkeypatch.setattr(Workbench, "gpu", gpu)
+        translated = Program({"a.cc": "int main() {}"}, "openmp", inputs=INPUTS, name=name)
+        assert other_data(Case(translated, Reference(original, bench))) == []
+    assert asked == ["on the host"] * (not absent("clang"))

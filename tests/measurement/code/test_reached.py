@@ -115,6 +115,10 @@ NEVER = {
     "quotient of a product": "{ unsigned b = a[i] + 1; sum += (unsigned long)((double)a[i] * "
     "(double)b / 2147483647.0); }",
     "halves": "sum += a[i] % 1000 + lrint((a[i] | 1) / 1e7);",
+    "halves by a sum": "sum += (unsigned long)((a[i] | 1) / 1e7 + 0.5);",
+    "half a divisor": "{ unsigned d = 900001 + 2 * (a[i] & 65535); "
+    "sum += (a[i] + (d - 1) / 2) / d; }",
+    "half a power of two": "sum += ((unsigned long)a[i] * 1000 + (1 << 27)) >> 28;",
     "chosen in the head of a loop": """{
 #pragma omp parallel for reduction(+:sum)
   for (int k = 0; k < (i < 400 ? 1 : 0); k++) sum += a[i] % 1000; }""",
@@ -232,6 +236,8 @@ REACHED = {
   for (int i = 0; i < n; i++) sum += (a[i] & 65535) + (a[i] >> 16 & 65535);
   sum = t;""",
     "halves": "  for (int i = 0; i < n; i++) sum += lrint((a[i] % 1000) / 2.0);",
+    "quotients of sums": "  for (int i = 0; i < n; i++) { int d = a[i] % 9 + 1, v = n - 2 * i; "
+    "sum += (a[i] % 1000 + d / 2) / d + (a[i] % 4096 + 31) / 32 + (unsigned)(v - 3) / 8; }",
     "as many as there may be": """  unsigned long part[300] = {0};
 #pragma omp parallel num_threads(4)
   { int me = omp_get_thread_num(), many = omp_get_num_threads();
@@ -343,6 +349,31 @@ def test_a_rare_case_of_the_original_that_is_left_out_is_told(one: Verifier) -> 
     text = program(SERIAL).text.replace("  if (s == 31) sum = 5;\n", "")
     (found,) = unreached(Case(replace(program(SERIAL), files={"a.c": text}), one.reference))
     assert found.message == LEFT_OUT.format("if (s == 31) sum = 5;")
+
+
+ROUNDED = """  for (int i = 0; i < n; i++) {
+    unsigned long held = 900001 + a[i] % 65536, all = a[i];
+    sum += QUOTIENT + ROUND((a[i] | 1) / 1e7);
+  }"""
+
+
+@pytest.mark.skipif(bool(LACKING), reason=LACKING)
+@pytest.mark.parametrize(("quotient", "rounding", "asked"), [
+    ("(all + held / 2) / held", "round", []),
+    ("((held >> 1) + all) / held", "round", []),
+    ("(all + (held - 1) / 2) / held", "round", ["remainder"] * 2),
+    ("(held / 2 + all) / held", "lrint", ["no half between whole numbers, which rint"]),
+])  # fmt: skip
+def test_a_quotient_and_a_rounding_are_asked_unless_the_original_makes_them_so(
+    quotient: str, rounding: str, asked: list[str]
+) -> None:
+    def rounded(quotient: str, rounding: str) -> Program:
+        return program(ROUNDED.replace("QUOTIENT", quotient).replace("ROUND", rounding))
+
+    with verifier(rounded("(all + held / 2) / held", "round"), seed=3, count=2,
+                  options=RungOptions()) as one:  # fmt: skip
+        made = unreached(Case(rounded(quotient, rounding), one.reference))
+    assert [said in f.message for f, said in zip(made, asked, strict=True)] == [True] * len(asked)
 
 
 @pytest.mark.skipif(bool(LACKING), reason=LACKING)

@@ -108,8 +108,8 @@ def _can_be_built(case: Case) -> bool:
         return False
     if any(p.build or compiler_absent(p, "clang") for p in programs):
         return False
-    if any(p.language == "cuda" for p in programs):
-        return case.on_host and case.original_on_host
+    if any(p.language == "cuda" for p in programs) and case.bench.gpu:
+        return False
     return not any(p.language == "opencl" and FLOATS.search(p.text) for p in programs)
 
 

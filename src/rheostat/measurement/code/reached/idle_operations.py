@@ -38,12 +38,6 @@ PARTED = re.compile(
 ONE_MORE = "(?:add (?:n[us]w )*i\\d+ (?:{0}, 1|1, {0})|icmp [su]le i\\d+ %[^\\s,]+, {0})(?:,|$)"
 SUMMAND = re.compile(r"add (?:n[us]w )*i\d+ (%[^\s,]+), ([^\s,]+?)(?:, !.*)?$")
 UNCUT = "all of what {} is to keep a part of, so that it changes nothing"
-ROUNDS = re.compile(
-    rf"\s*{NAME} = (?:tail )?call [^@]*@(?:llvm\.)?l?l?(?:r|nearby)(?:int|ound)(?:even)?\w*"
-    r"(?:\.[\w.]+)?"
-    rf"\((?P<type>float|double) (?:noundef )?(?P<value>{NAME})\)"
-)
-NO_HALF = "no half between whole numbers, which functions round to either side"
 NO_MULTIPLE = "no multiple of what it is divided by, where one more than the quotient is taken"
 SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "or": "|", "xor": "^", "shl": "<<",
          "shr": ">>", "and": "&"}  # fmt: skip
@@ -91,24 +85,6 @@ class Uncut(Idle):
         '%y = icmp eq i32 %r, %n'
         """
         return f"{name} = icmp eq {self.type_} {self.value}, {self.whole}"
-
-
-@dataclass(frozen=True)
-class NoHalf(Idle):
-    """A value that is rounded to a whole one; which way a half goes hangs on the function."""
-
-    def compared(self, name: str) -> str:
-        """The instructions that tell whether it is no half between two whole numbers.
-
-        >>> print(NoHalf("double", "%x", 0, "").compared("%y"))
-        %y.down = call double @llvm.floor.f64(double %x)
-        %y.rest = fsub double %x, %y.down
-        %y = fcmp one double %y.rest, 5.0e-1
-        """
-        bits = "f64" if self.type_ == "double" else "f32"
-        return (f"{name}.down = call {self.type_} @llvm.floor.{bits}({self.type_} {self.value})\n"
-                f"{name}.rest = fsub {self.type_} {self.value}, {name.strip()}.down\n"
-                f"{name} = fcmp one {self.type_} {name.strip()}.rest, 5.0e-1")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -207,8 +183,6 @@ def idle(
     if m and source(m["value"]) and LEAST_CUT <= int(m["by"]) < bounds(defined[m["value"]])[1]:
         of = row.strip().split(" = ")[0]
         yield Uncut(m["type"], of, 0, UNCUT.format(m["by"]), m["value"])
-    if m := ROUNDS.match(row):
-        yield NoHalf(m["type"], m["value"], 0, NO_HALF)
     if m := VANISHES.match(row):
         yield Idle(m["type"] or m["to"], m["value"], 0, QUOTIENT.format(m["by"] or 1))
     if m := INDEXED.match(row):

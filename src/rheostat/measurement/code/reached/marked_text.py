@@ -30,6 +30,7 @@ from rheostat.measurement.code.reached.idle_operations import Idle, idle
 from rheostat.measurement.code.reached.margins import without_margin
 from rheostat.measurement.code.reached.marks import At, Block, Comparison, Marked
 from rheostat.measurement.code.reached.numbers import cut_numbers
+from rheostat.measurement.code.reached.quotients import Remainder, remainders, rounded
 from rheostat.measurement.code.reached.room import noted
 from rheostat.measurement.code.reached.source_places import Places
 from rheostat.measurement.code.reached.stated_ranges import Ends, Stated
@@ -137,7 +138,8 @@ class _Marker:
         self.defined = dict(r.strip().split(" = ", 1) for r in rows[1:] if " = " in r)
         self.asked = asked_before(rows, self.defined)
         self.inexact = {v: most for (f, v), most in self.all_inexact.items() if f == self.function}
-        local = {p: v for p, v in set_once(rows).items() if CONSTANT.fullmatch(v)}
+        self.once = set_once(rows)
+        local = {p: v for p, v in self.once.items() if CONSTANT.fullmatch(v)}
         self.set_once = self.globals | local
         yield rows[0]
         block: list[str] = []
@@ -270,8 +272,21 @@ class _Marker:
 
     def _idle(self, row: str) -> Iterator[str]:
         """Whether a summand, a factor, a quotient was ever another than what changes nothing."""
-        for one in idle(row, self.rows, self.defined, self.set_once, self.constant):
+        known = idle(row, self.rows, self.defined, self.set_once, self.constant)
+        for one in (*known, *rounded(row, self.defined)):
             yield from self._nothing(one, self._place(row))
+        for asked in remainders(row, self.defined, self.once):
+            yield from self._remainder(asked, self._place(row))
+
+    def _remainder(self, asked: Remainder, at: At | None) -> Iterator[str]:
+        """Whether a remainder ever came; a third byte is of what shows nothing."""
+        if at is not None:
+            offset, name = self.made.end, f"%{ARRAY}.{self.made.end}"
+            self.made.comparisons.append(Comparison(at, "eq", asked.said, True, offset, None,
+                                                    self.function))  # fmt: skip
+            self.made.end += 3
+            yield asked.outcome(name)
+            yield from (*_stored(offset, name), *_stored(offset, f"{name}.too"))
 
     def _nothing(self, one: Idle, at: At | None) -> Iterator[str]:
         """Whether a value was ever another one than what changes nothing."""
@@ -330,12 +345,17 @@ class _Marker:
 
     def _kept(self, comparison: Comparison, value: str) -> Iterator[str]:
         """What writes how a comparison came out, put behind it."""
-        name, byte = f"%{ARRAY}.{comparison.offset}", _byte(comparison.offset)
+        name = f"%{ARRAY}.{comparison.offset}"
         self.made.comparisons.append(comparison)
         self.made.end += 2
         yield f"  {name} = zext i1 {value} to i64"
-        yield f"  {name}.at = getelementptr i8, ptr {byte}, i64 {name}"
-        yield f"  store i8 1, ptr {name}.at"
+        yield from _stored(comparison.offset, name)
+
+
+def _stored(offset: int, name: str) -> Iterator[str]:
+    """What writes to the byte that stands so far behind this one."""
+    yield f"  {name}.at = getelementptr i8, ptr {_byte(offset)}, i64 {name}"
+    yield f"  store i8 1, ptr {name}.at"
 
 
 def _targets(branch: re.Match[str] | None, value: str) -> tuple[str, str] | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from rheostat.measurement.code.reached.constant_values import Narrowing
 
 STORED = re.compile(
-    r"  store i8 1, ptr (?:%rheostat_reached\.(?P<one>\d+)\.at|"
+    r"  store i8 1, ptr (?:%rheostat_reached\.(?P<one>\d+)(?:\.too)?\.at|"
     r"getelementptr \(i8, ptr @rheostat_reached, i64 (?P<byte>\d+)\))"
 )
 NOTED = re.compile(r"  call void @rheostat_reached_\w+\(i32 (?:noundef )?(?P<number>\d+)")
