@@ -14,7 +14,8 @@ SOURCES = ("a.c", "a.cc", "a.cu", "empty.c", "empty.cc", "empty.cu", "probe.c", 
            "each_input.c", "another_library.c", "lock_sets.c", "other_data.c")  # fmt: skip
 KINDS = {"-fsyntax-only": "syntax", "-fsanitize=address,undefined": "sanitizers",
          "-fsanitize=thread": "races", "-fopenmp-targets=x86_64-pc-linux-gnu": "device",
-         "-ffast-math": "reassociated", "-mfpmath=387": "extended", "-O1": "work"}  # fmt: skip
+         "-ffast-math": "reassociated", "-mfpmath=387": "extended", "-emit-llvm": "text",
+         "-O1": "work"}  # fmt: skip
 
 
 def done(stdout: str = "", stderr: str = "", status: int = 0, **more: Any) -> SandboxRun:

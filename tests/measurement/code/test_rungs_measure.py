@@ -107,7 +107,8 @@ def test_an_empty_program_is_built_in_the_same_language(case, box):
     builds = [a.command for a in box.asked("build work") if a.whose == "empty"]
     assert sorted(b[0] for b in builds) == ["/t/g++", "/t/gcc"]
     own = next(b for b in builds if b[0] == "/t/g++")
-    assert own == ("/t/g++", "-O1", "-fopenmp", "-g", "-o", "program", "empty.cc", "-lm")
+    linker = ("-fuse-ld=gold",)
+    assert own == ("/t/g++", "-O1", "-fopenmp", *linker, "-o", "program", "empty.cc", "-lm")
 
 
 def test_work_of_opencl_is_that_of_its_kernels(case, box, tools):

@@ -30,7 +30,7 @@ from rheostat.measurement.code.programs.program_inputs import ProgramInput
 from rheostat.measurement.code.reference import Expected
 from rheostat.measurement.code.rungs_static import EMPTY
 from rheostat.measurement.code.sandboxed.peak_memory import peak_memory_b
-from rheostat.measurement.code.toolchain import COUNTED, absent
+from rheostat.measurement.code.toolchain import COUNTED, COUNTED_LINES, absent
 from rheostat.measurement.code.verdict import Evidence, Finding
 from rheostat.measurement.code.workbench import Built
 from rheostat.measurement.meters import Session, meters
@@ -73,7 +73,7 @@ def work(case: Case) -> Evidence:
         "data_reference_ratio": theirs.data_references / max(ours.data_references, 1.0),
     }  # fmt: skip
     least = case.options.least_work
-    if share < least and _own_share(case, built, expected) < least:
+    if share < least and _own_share(case, expected) < least:
         case.need(EMULATED if case.original_on_host and not case.on_host else "")
         message = (f"executes {share:.2g} times the original's instructions with "
                    f"{expected.given.words}: work is left out")  # fmt: skip
@@ -81,8 +81,9 @@ def work(case: Case) -> Evidence:
     return case.passed("work", f"{share:.3g} times the original's instructions", **numbers)
 
 
-def _own_share(case: Case, built: tuple[Built, Built], expected: Expected) -> float:
+def _own_share(case: Case, expected: Expected) -> float:
     """The same of both programs' own files: a sine that is no longer called is no work left out."""
+    built = [case.build(COUNTED_LINES, program) for program in (case.candidate, case.original)]
     own = [own_instructions(case.bench, b, expected.given, expected.limits()) for b in built]
     return own[0] / own[1] if own[1] >= LEAST_INSTRUCTIONS else 0.0
 

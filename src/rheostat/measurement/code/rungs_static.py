@@ -8,6 +8,7 @@ from rheostat.measurement.code import toolchain
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.parsing.diagnostics import compiler_findings
 from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.reached.marked_builds import compiler_texts
 from rheostat.measurement.code.surroundings.same_text import compiled_differently
 from rheostat.measurement.code.surroundings.unseen import WHY, unseen
 from rheostat.measurement.code.toolchain import CLANG, GCC, NVCC, SANITIZED, BuildKind, absent
@@ -75,7 +76,7 @@ def parse(case: Case) -> Evidence:
         return case.skipped("parse", "the manifest's own build command comes next")
     kind = CLANG if family == "clang" else GCC
     by_both = toolchain.family_of(case.candidate.flags) in ("", family)
-    if by_both and case.bench.build(case.candidate, kind).ok:  # which `compile` asks for next
+    if by_both and _compiled(case, kind).ok:  # which `compile` asks for next
         return case.passed("parse", family)
     made = case.bench.build(case.candidate, kind, output=("-fsyntax-only",))
     findings = [f for f in _said(case, "parse", made) if SYNTAX.match(f.message) and not made.ok]
@@ -106,6 +107,18 @@ def _evasions(case: Case) -> list[Finding]:
     ]  # fmt: skip
 
 
+def _compiled(case: Case, kind: BuildKind) -> Built:
+    """The candidate as a compiler builds it; by clang beside gcc its text, which is marked later.
+
+    Only what is no such text, as for a processor's own instructions, is built to the end.
+    """
+    if kind == CLANG != case.kind and not case.candidate.build:
+        texts = list(compiler_texts(case, case.candidate))
+        if texts and all(made.ok for made in texts):
+            return texts[0]
+    return case.bench.build(case.candidate, kind)
+
+
 def _said(case: Case, rung: str, made: Built) -> list[Finding]:
     text = made.said.stderr + made.said.stdout
     return list(compiler_findings(text, rung)) or [
@@ -123,7 +136,7 @@ def compile_(case: Case) -> Evidence:
     case.need("" if kinds else toolchain.compiler_absent(case.candidate, only or "gcc"))
     warnings: list[Finding] = []
     for kind in kinds:
-        made = case.bench.build(case.candidate, kind)
+        made = _compiled(case, kind)
         if not made.ok and (kind == case.kind or _builds(case, kind)):
             return case.failed("compile", _said(case, "compile", made))
         warnings += [f for f in _said(case, "compile", made) if not made.ok]

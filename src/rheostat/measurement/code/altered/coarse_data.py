@@ -18,7 +18,7 @@ from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.races.lock_sets import LOCKS, WAITING, with_runtime
 from rheostat.measurement.code.races.task_memory import RUNTIME as TASK_MEMORY
 from rheostat.measurement.code.reference import Expected
-from rheostat.measurement.code.toolchain import BuildKind, object_file
+from rheostat.measurement.code.toolchain import BuildKind, object_file, quick_linker
 from rheostat.measurement.code.verdict import Finding
 from rheostat.measurement.code.workbench import roomy
 
@@ -107,7 +107,8 @@ def coarse(program: Program) -> Program:
         made.append(f"sed -E -i {script} {path}")
         made.append(f"printf %s {shlex.quote(DECLARED)} >> {path}")
     libraries = [f for f in program.flags if f.startswith("-l")]
-    last = shlex.join(["-O0", "-no-pie", "-fopenmp", *linked, HELPERS, *added, *libraries])
+    last = shlex.join(["-O0", "-no-pie", "-fopenmp", *quick_linker(program.flags), *linked, HELPERS,
+                       *added, *libraries])  # fmt: skip
     made.append(f"{driver} {last} -o program")
     return replace(program, files={**program.files, HELPERS: text},
                    build=("sh", "-c", " && ".join(made)))  # fmt: skip

@@ -22,7 +22,9 @@ from rheostat.measurement.code.verdict import Finding
 from rheostat.measurement.code.workbench import Built, roomy
 
 RUNTIME = "lock_sets"
-LOCKS = BuildKind("locks", "clang", ("-g", "-no-pie", "-Xclang", "-fsanitize=thread"), "-O0")
+LOCKS = BuildKind(
+    "locks", "clang", ("-gline-tables-only", "-no-pie", "-Xclang", "-fsanitize=thread"), "-O0"
+)
 EXCLUDES = re.compile(r"\bcritical\b|\batomic\b|\bomp_(?:un)?set_(?:nest_)?lock\b")
 OTHERWISE = re.compile(
     r"\b(?:task\w*|ordered|depend|flush|doacross|acquire|release|acq_rel|seq_cst)\b|"

@@ -11,7 +11,7 @@ from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.reached.marked_text import ARRAY
 from rheostat.measurement.code.reached.marks import Marked, still_asked
-from rheostat.measurement.code.toolchain import TEXT, BuildKind, object_file
+from rheostat.measurement.code.toolchain import TEXT, BuildKind, object_file, quick_linker
 from rheostat.measurement.code.workbench import Built
 
 RUNTIME = "reached.c"
@@ -30,7 +30,7 @@ def linked(program: Program, texts: dict[str, str]) -> Program:
     """A program that is built of LLVM's texts and sources beside them."""
     parallel = ["-fopenmp"] * (program.language in ("openmp", "target"))
     libraries = [f for f in program.flags if f.startswith("-l")]
-    words = ["-O1", "-w", "-pthread", *parallel, *texts,
+    words = ["-O1", "-w", "-pthread", *quick_linker(program.flags), *parallel, *texts,
              *map(object_file, program.objects), *libraries, "-o", "program"]  # fmt: skip
     driver = "{cxx}" if program.is_cxx else "{cc}"
     made_of = program.made_of or program.text
