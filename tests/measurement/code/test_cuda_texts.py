@@ -62,6 +62,15 @@ def test_launches_in_macros_and_over_lines_keep_every_line():
 
 
 @needs_parser
+def test_a_launch_over_lines_of_a_macro_stays_one_macro():
+    rows = ["#define RUN(n)", "k<int,", "  4>", "  <<<n,", "  32>>>(a,", "  b);", "done();"]
+    made = rewritten(" \\\n".join(rows) + "\nint z;\n")
+    *macro, last, _ = made.split("\n")
+    assert last == "int z;"
+    assert [row.endswith("\\") for row in macro] == [True] * 6 + [False]
+    assert '"k", [=](auto... x) { k<int, 4>(x...); }' in made
+
+
 def test_a_program_for_the_host_keeps_the_flags_that_a_compiler_of_cpp_knows():
     flags = ("-O3", "-arch=sm_70", "-std=c++17", "-lcudart", "-lm", "-DN=3", "--use_fast_math",
              "-Xcompiler", "-Wall", "-Iinc", "-g", "-fopenmp", "-O")  # fmt: skip

@@ -193,7 +193,16 @@ def test_a_value_that_is_swapped_is_read_atomically(tmp_path):
 def test_a_condition_on_openmp_is_decided_as_for_cuda():
     text = "#if defined(_OPENMP)\nint a;\n#endif\nint b;\n"
     assert "#if 0\nint a;" in from_cuda(text, "openmp").text
-    assert "#if defined(_OPENMP)" in from_cuda(f"#pragma omp parallel\n{text}", "openmp").text
+    assert "#if defined(_OPENMP)" in from_cuda(text, "openmp", ("-O2", "-fopenmp")).text
+
+
+def test_pragmas_that_the_build_of_the_original_does_not_read_stay_unread():
+    """A sum of the host in another order is another sum."""
+    text = "#pragma omp parallel for \\\n  reduction(+:s)\nfor (int i = 0; i < 9; i++) s += i;\n"
+    made = from_cuda(f"void f(int s) {{\n{text}}}\n", "openmp").text
+    assert "pragma" not in made
+    assert made.count("\n") == from_cuda("void f(int s) {\n\n\n\n}\n", "openmp").text.count("\n")
+    assert "pragma" in from_cuda(f"void f(int s) {{\n{text}}}\n", "openmp", ("-fopenmp",)).text
 
 
 def test_a_problem_in_a_header_is_named_by_it():
@@ -213,3 +222,35 @@ def test_definitions_stand_before_the_first_code_that_needs_them():
     )
     made = from_cuda(text, "serial").text
     assert made.index("struct float4") < made.index("float4 a;")
+
+
+INNER = r"""
+#include <cstdio>
+#define AT(i, wide) (i + __mul24(i, wide))
+__global__ void fill(int *a) {
+  int t = AT(threadIdx.x, 0);
+#define WIDE 4
+#define EDGE (WIDE + 1)
+  __shared__ int s[2 * EDGE];
+  s[t] = t;
+  __syncthreads();
+  a[t] = t ? s[WIDE - t] : WIDE;
+}
+int main() {
+  int h[4], *d;
+  cudaMalloc(&d, sizeof h);
+  fill<<<1, WIDE>>>(d);
+  cudaMemcpy(h, d, sizeof h, cudaMemcpyDeviceToHost);
+  printf("%d %d", max(h[0], h[1]), min(h[2], 7L));
+}
+"""
+
+
+@compiles
+def test_macros_of_a_kernel_stand_before_it_and_what_the_host_has_of_cuda_is_known(tmp_path):
+    made = from_cuda(INNER, "openmp").text
+    (tmp_path / "a.cc").write_text(made)
+    build = ["g++", "-O1", "-fopenmp", tmp_path / "a.cc", "-o", tmp_path / "a"]
+    subprocess.run(build, check=True, capture_output=True)
+    got = subprocess.run([tmp_path / "a"], check=True, capture_output=True, text=True).stdout
+    assert got == "4 2"

@@ -242,10 +242,72 @@ def test_a_variable_that_is_named_as_the_runtime_names_its_own_is_the_programs()
     assert "return cudaStatus;" in made.text
 
 
-def test_a_second_source_in_cuda_is_refused_by_its_name():
-    with pytest.raises(DataError, match=r"k\.cu: a second source in CUDA, which has no rule"):
-        from_cuda("void k();\nint main() { k(); }\n", "openmp", files={"k.cu": "", "a.h": ""})
-    from_cuda('#include "k.cu"\nint main() { k(); }\n', "openmp", files={"k.cu": "void k() {}\n"})
+UNITS = {
+    "k.h": "#ifndef K\n#define K\n#include <cuda.h>\nstruct Pair { int a, b; };\n"
+    "__global__ void sums(Pair *p, int n);\nint least(int a, int b);\n#endif\n",
+    "k.cu": '#include "k.h"\nint least(int a, int b) { return a < b ? a : b; }\n'
+    "__global__ void sums(Pair *p, int n) {\n"
+    "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < n) p[i].a += p[i].b;\n}\n",
+}
+UNIT_MAIN = r"""
+#include <cstdio>
+#include "k.h"
+int main() {
+  Pair h[5], *d;
+  for (int i = 0; i < 5; i++) h[i] = {i, least(i, 2)};
+  cudaMalloc(&d, sizeof h);
+  cudaMemcpy(d, h, sizeof h, cudaMemcpyHostToDevice);
+  sums<<<1, 8>>>(d, 5);
+  cudaMemcpy(h, d, sizeof h, cudaMemcpyDeviceToHost);
+  for (auto &p : h) printf("%d ", p.a);
+}
+"""
+
+
+@compiles
+def test_a_second_source_in_cuda_becomes_one_with_the_first(tmp_path):
+    made = from_cuda(UNIT_MAIN, "openmp", files=UNITS).text
+    assert made.count("struct Pair") == 1
+    assert printed(made, tmp_path) == "0 2 4 5 6 "
+    more = {**UNITS, "k.cu": UNITS["k.cu"] + "void f() { cudaGridSync(); }\n"}
+    with pytest.raises(DataError, match=r"k\.cu, line 7: cudaGridSync"):
+        from_cuda(UNIT_MAIN, "openmp", files=more)
+
+
+REUSED = r"""
+#include <cstdio>
+__global__ void planes(const int *in, int *out, int deep) {
+  __shared__ int row[8];
+  int k, at;
+  k = threadIdx.x * 3;
+  at = k % 8;
+  for (k = 0; k < deep; k++) {
+    row[threadIdx.x] = in[8 * k + threadIdx.x];
+    __syncthreads();
+    out[8 * k + threadIdx.x] = row[at] + k;
+    __syncthreads();
+  }
+}
+int main() {
+  int h[24], *in, *out;
+  for (int i = 0; i < 24; i++) h[i] = 10 * i;
+  cudaMalloc(&in, sizeof h);
+  cudaMalloc(&out, sizeof h);
+  cudaMemcpy(in, h, sizeof h, cudaMemcpyHostToDevice);
+  planes<<<1, 8>>>(in, out, 3);
+  cudaMemcpy(h, out, sizeof h, cudaMemcpyDeviceToHost);
+  for (int v : h) printf("%d ", v);
+}
+"""
+
+
+@compiles
+def test_a_variable_of_a_thread_may_count_a_loop_around_a_barrier_later(tmp_path):
+    want = [10 * (8 * k + 3 * t % 8) + k for k in range(3) for t in range(8)]
+    assert [int(x) for x in printed(from_cuda(REUSED, "openmp").text, tmp_path).split()] == want
+    asked = REUSED.replace("  }\n}\nint", "  }\n  out[k] = k;\n}\nint")
+    with pytest.raises(DataError, match="a barrier that not all threads"):
+        from_cuda(asked, "openmp")
 
 
 def test_what_hangs_on_the_index_is_recomputed_and_the_rest_kept():

@@ -76,12 +76,13 @@ class VariantStore:
             replace_file(path, json.dumps(kept | {"language": variant.language}))
 
     def program(self, identity: str) -> Program:
-        """A variant as a program."""
+        """A variant as a program; what is no CUDA any more holds the other sources in CUDA."""
         kept = read_json(self._path(identity))
-        old = self.original.sources[0]
+        old, text = self.original.sources[0], kept["text"]
         new = _file_name(old, kept["language"])
-        changed = {new if n == old else n: t for n, t in self.original.files.items()}
-        candidate = self.original.with_files(changed | {new: kept["text"]}, kept["language"])
+        changed = {new if n == old else n: t for n, t in self.original.files.items()
+                   if n == old or not _is_within(n, kept["language"], text)}  # fmt: skip
+        candidate = self.original.with_files(changed | {new: text}, kept["language"])
         return replace(candidate, flags=tuple(kept["flags"]), name=identity)
 
     def decided(self, identity: str, verdict: Verdict) -> None:
@@ -135,6 +136,16 @@ def _file_name(name: str, language: str) -> str:
     if (path.suffix in CUDA) == (language == "cuda"):
         return name
     return str(path.with_suffix(".cu" if language == "cuda" else ".cc"))
+
+
+def _is_within(name: str, language: str, text: str) -> bool:
+    """Whether a file of the original went into a translation: CUDA that it does not include.
+
+    >>> _is_within("k.cu", "openmp", "int a;"), _is_within("k.cu", "openmp", '#include "k.cu"')
+    (True, False)
+    """
+    in_cuda = PurePosixPath(name).suffix in CUDA and language != "cuda"
+    return in_cuda and f'"{PurePosixPath(name).name}"' not in text
 
 
 def _seed(given: Any) -> int:

@@ -133,6 +133,8 @@ static inline T atomic_read(T *p) {
           f"static inline typename std::common_type<A, B>::type {n}(A a, B b) {{\n"
           f"  return a {o} b ? a : b;\n}}\n" for n, o in (("min", "<"), ("max", ">"))},
 }  # fmt: skip
+ALSO_HOSTS = ("min", "max")
+"""Helpers that NVIDIA's compiler has for the host's code, too."""
 ROUNDS = {"rn": "rint", "rz": "trunc", "ru": "ceil", "rd": "floor"}
 WHOLE = {"int": "int", "uint": "unsigned", "ll": "long long", "ull": "unsigned long long"}
 INTRINSICS = {
@@ -190,7 +192,9 @@ def with_helpers(text: str, device: str) -> str:
         The program.
     """
     code = code_of(device)
-    used = {n: h for n, h in HELPERS.items() if re.search(rf"(?<![\w:.]){n}\s*\(", code)
+    every = "" if re.search(r"\busing\s+namespace\s+std\b", text) else code_of(text)
+    used = {n: h for n, h in HELPERS.items()
+            if re.search(rf"(?<![\w:.])(?<!->){n}\s*\(", code + every * (n in ALSO_HOSTS))
             and not re.search(rf"#define\s+{n}\b|\w\s+{n}\s*\([^;()]*\)\s*\{{", text)}  # fmt: skip
     place = _after_includes(text)
     made = [DIM3, WARP * bool(re.search(r"(?<![\w.>])warpSize\b", code)), device_properties(text),

@@ -1,16 +1,23 @@
-"""Parameters of CUDA kernels that threads change: each thread's own, so variables of the body."""
+"""Variables of CUDA kernels that mean two things, taken apart before the rules read them.
+
+A parameter that threads change is each thread's own, so a variable of the body.  A variable that
+held something of a thread may then count a loop around a barrier, which all threads go through
+alike: the loop has a counter of its own.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-from rheostat.tradeoff.variants.c_source import CSource, Edit, Node
+from rheostat.measurement.code.parsing.syntax_tree import walk
+from rheostat.tradeoff.variants.c_source import LOOPS, CSource, Edit, Node
 from rheostat.tradeoff.variants.cuda_kernels import changes
 from rheostat.tradeoff.variants.cuda_text import DEFINE
 
 BARRIER = "__syncthreads"
 RESTRICT = re.compile(r"\s*\b__restrict(?:__)?\b")
+COUNTER = r"(?:unsigned\s+)?(?:int|long|unsigned|size_t)"
 NUMBER_OR_POINTER = re.compile(r"[\w:\s*]+[\s*]\w+")
 
 
@@ -55,10 +62,77 @@ def _copies(source: CSource, function: Node, macros: str) -> Iterator[Edit]:
         hidden = re.search(rf"\b{name}\b", macros) if name else None
         if name not in changed or hidden or not NUMBER_OR_POINTER.fullmatch(given):
             continue
-        other = f"{name}_given"
-        while re.search(rf"\b{other}\b", source.text_of(function)):
-            other += "_"
+        other = _new_name(f"{name}_given", source.text_of(function))
         yield node.end_byte - len(name), node.end_byte, other
         copies.append(f" {' '.join(given.split())} = {other};")
     if copies:
         yield body.start_byte + 1, body.start_byte + 1, "".join(copies)
+
+
+def _new_name(name: str, text: str) -> str:
+    while re.search(rf"\b{name}\b", text):
+        name += "_"
+    return name
+
+
+def with_own_counters(text: str) -> str:
+    r"""A text in which loops around barriers count by variables of their own.
+
+    Parameters
+    ----------
+    text : str
+        CUDA.
+
+    Returns
+    -------
+    str
+        Only where nothing asks for the counter behind its loop.  What a macro names stays.
+
+    Examples
+    --------
+    >>> text = "__global__ void k(int n) { int i; for (i = 0; i < n; i++) __syncthreads(); }"
+    >>> print(with_own_counters(text).partition("i; ")[2])
+    for (int i_counted = 0; i_counted < n; i_counted++) __syncthreads(); }
+    """
+    if BARRIER not in text:
+        return text
+    source = CSource(text, "tree_sitter_cuda")
+    macros = "\n".join(m[0] for m in DEFINE.finditer(text))
+    return source.edited(e for f in source.definitions for e in _counters(source, f, macros))
+
+
+def _counters(source: CSource, function: Node, macros: str) -> Iterator[Edit]:
+    body = function.child_by_field_name("body")
+    if body is None or BARRIER not in source.text_of(body):
+        return
+    for loop in (n for n in walk(body) if n.type == "for_statement"):
+        first = loop.child_by_field_name("initializer")
+        if first is None or first.type != "assignment_expression":
+            continue
+        name = source.text_of(first.child_by_field_name("left"))
+        declared = re.search(rf"[;{{]\s*({COUNTER})\s[^;(){{}}]*\b{name}\b", source.text_of(body))
+        hidden = re.search(rf"\b{name}\b", macros)
+        if BARRIER not in source.text_of(loop) or not declared or hidden:
+            continue
+        if not name.isidentifier() or not _is_over(source, body, loop, name):
+            continue
+        other = _new_name(f"{name}_counted", source.text_of(function))
+        yield first.start_byte, first.start_byte, f"{declared[1]} "
+        for node in walk(loop):
+            if node.type == "identifier" and source.text_of(node) == name:
+                yield node.start_byte, node.end_byte, other
+
+
+def _is_over(source: CSource, body: Node, loop: Node, name: str) -> bool:
+    """Whether a name stands nowhere behind a loop, nor beside it in one around it."""
+    outer, above = None, loop.parent
+    while above is not None and above != body:
+        outer = above if above.type in LOOPS else outer
+        above = above.parent
+    beside = outer if outer is not None else body
+    low = beside.start_byte if outer is not None else loop.end_byte
+    return not any(
+        n.type == "identifier" and source.text_of(n) == name
+        and n.start_byte >= low and not loop.start_byte <= n.start_byte < loop.end_byte
+        for n in walk(body)
+    )  # fmt: skip

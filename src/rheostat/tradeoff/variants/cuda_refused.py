@@ -1,4 +1,7 @@
-"""What of a CUDA program no rule knows, by name and line: libraries, warps, the runtime's calls."""
+"""What of a CUDA program no rule knows, by name and line: libraries, warps, the runtime's calls.
+
+And what is no part of it, as its build does not ask for it.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +37,12 @@ BRANCH = re.compile(
     rf"(?:[ \t]*#[ \t]*else\b[^\n]*\n{NO_CONDITION})?[ \t]*#[ \t]*endif\b[^\n]*", re.MULTILINE
 )  # fmt: skip
 """One that holds no other: its name, and both its sides."""
+OPENMP = re.compile(
+    r"(?m)^([ \t]*#[ \t]*)(?:if(n?)def[ \t]+_OPENMP\b|((?:el)?if\b[^\n]*?)\bdefined[ \t]*\(?[ \t]*"
+    r"_OPENMP\b[ \t]*\)?)"
+)
+"""Conditions that hold where a compiler reads pragmas of OpenMP; NVIDIA's does not by itself."""
+PRAGMA = re.compile(r"(?m)^[ \t]*#[ \t]*pragma[ \t]+omp\b(?:\\[ \t]*\n|[^\n])*")
 INTRINSIC = re.compile(r"(?<![\w.:])__(?!builtin_|sync_|atomic_|attribute)[a-z]\w*(?=\s*\()")
 WITHIN = {
     re.compile(r"\b__sync\w+"): "a barrier within {0}, a function that kernels call",
@@ -113,6 +122,37 @@ def _other_branch(match: re.Match[str]) -> str:
     return "\n" * match[0][: match.start(3) - match.start()].count("\n") + match[3]
 
 
+def without_openmp(text: str, flags: Collection[str] = ()) -> str:
+    r"""A text that reads with OpenMP as it does without, unless its build asks for OpenMP.
+
+    Parameters
+    ----------
+    text : str
+        CUDA.
+    flags : collection of str
+        Of the compiler.
+
+    Returns
+    -------
+    str
+        The translation is built with OpenMP: what the original's build does not read, as pragmas
+        of its host's code, must not begin to count.  Lines stay.
+
+    Examples
+    --------
+    >>> print(without_openmp("#ifdef _OPENMP\n#if defined(_OPENMP) && X\n#ifndef _OPENMP"))
+    #if 0
+    #if 0 && X
+    #if 1
+    >>> without_openmp("#pragma omp simd \\\n reduction(+:s)\nfor")
+    '\n\nfor'
+    """
+    if "-fopenmp" in flags or re.search(r"\bomp_\w+\s*\(", code_of(text)):
+        return text
+    text = PRAGMA.sub(lambda m: "\n" * m[0].count("\n"), text)
+    return OPENMP.sub(lambda m: f"{m[1]}{m[3]}0" if m[3] else f"{m[1]}if {int(bool(m[2]))}", text)
+
+
 def within_functions(source: CSource, line: Callable[[int], str]) -> Iterator[str]:
     """What functions of the device do that only a kernel may.
 
@@ -141,27 +181,6 @@ def within_functions(source: CSource, line: Callable[[int], str]) -> Iterator[st
 
 def _row(body: object, text: str, at: int) -> int:
     return int(body.start_point[0]) + text.count("\n", 0, at) + 1  # type: ignore[attr-defined]
-
-
-def other_units(text: str, files: Mapping[str, str]) -> Iterator[str]:
-    """Sources beside the translated one that hold CUDA and are not read into it.
-
-    Parameters
-    ----------
-    text : str
-        The source that is translated.
-    files : mapping of str to str
-        The program's other files.
-
-    Yields
-    ------
-    str
-        A problem each.
-    """
-    read = {m[1] for each in (text, *files.values()) for m in HEADER.finditer(each)}
-    for other in sorted({*files} - read):
-        if other.endswith(".cu"):
-            yield f"{other}: a second source in CUDA, which has no rule"
 
 
 def _declared(name: str, code: str) -> bool:

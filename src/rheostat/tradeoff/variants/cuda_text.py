@@ -7,9 +7,12 @@ has are written out, and functions of the device are given the indices as argume
 
 from __future__ import annotations
 
+import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 from rheostat.measurement.code.parsing.syntax_tree import walk
 from rheostat.tradeoff.variants.c_source import CSource, Edit, Node
@@ -28,6 +31,7 @@ OF_CUDA = re.compile(
 )
 CONDITION = r"(?m:^[ \t]*#[ \t]*(?:ifn?def|undef|if|elif|include)\b[^\n]*)"
 ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once\b[^\n]*", re.MULTILINE)
+GUARD = re.compile(r"\s*#[ \t]*ifndef[ \t]+(\w+)[ \t]*\n\s*#[ \t]*define[ \t]+\1\b")
 INDICES = ("gridDim", "blockDim", "blockIdx", "threadIdx")
 Macros = Mapping[str, tuple[list[str] | None, str]]
 
@@ -65,7 +69,7 @@ def one_text(name: str, files: Mapping[str, str]) -> Lines:
     Returns
     -------
     Lines
-        Other headers stay included.
+        Other headers stay included.  Other sources in CUDA follow, as one unit with it.
 
     Examples
     --------
@@ -80,19 +84,28 @@ def one_text(name: str, files: Mapping[str, str]) -> Lines:
     k.h, line 1
     line 3
     """
-    rows = list(_rows(name, files, set(), ()))
+    read: set[str] = set()
+    rows = [r for source in (name, *_units(name, files)) for r in _rows(source, files, read, ())]
     text = "".join(f"{row}\n" for *_, row in rows)
     return Lines(name, text, tuple((file, number) for file, number, _ in rows))
+
+
+def _units(name: str, files: Mapping[str, str]) -> list[str]:
+    """Other sources in CUDA that no file includes."""
+    included = {
+        os.path.normpath(PurePosixPath(by).parent / m[1]) for by, text in files.items()
+        for row in text.splitlines() if (m := INCLUDE.match(row))
+    }  # fmt: skip
+    return sorted(n for n in {*files} - included - {name} if n.endswith(".cu"))
 
 
 def _rows(
     name: str, files: Mapping[str, str], read: set[str], above: tuple[str, ...]
 ) -> Iterator[tuple[str, int, str]]:
     text = files[name]
-    if ONCE.search(text):
-        if name in read:
-            return
-        text = ONCE.sub("", text)
+    if name in read and (ONCE.search(text) or GUARD.match(code_of(text))):
+        return
+    text = ONCE.sub("", text)
     read.add(name)
     for number, row in enumerate(text.splitlines(), 1):
         match = INCLUDE.match(row)
@@ -109,38 +122,6 @@ def _holds_cuda(name: str, files: Mapping[str, str], above: set[str]) -> bool:
     return bool(OF_CUDA.search(code_of(text))) or any(
         _holds_cuda(i, files, above | {name}) for i in inner if i not in above | {name}
     )
-
-
-OPENMP = re.compile(
-    r"(?m)^([ \t]*#[ \t]*)(?:if(n?)def[ \t]+_OPENMP\b|((?:el)?if\b[^\n]*?)\bdefined[ \t]*\(?[ \t]*"
-    r"_OPENMP\b[ \t]*\)?)"
-)
-"""Conditions that hold where a compiler reads pragmas of OpenMP; NVIDIA's does not by itself."""
-
-
-def without_openmp(text: str) -> str:
-    r"""A text whose conditions on OpenMP are decided as for CUDA, if it uses none itself.
-
-    Parameters
-    ----------
-    text : str
-        CUDA.
-
-    Returns
-    -------
-    str
-        The translation is built with OpenMP, which must not change what else is read.
-
-    Examples
-    --------
-    >>> print(without_openmp("#ifdef _OPENMP\n#if defined(_OPENMP) && X\n#ifndef _OPENMP"))
-    #if 0
-    #if 0 && X
-    #if 1
-    """
-    if re.search(r"#\s*pragma\s+omp\b|\bomp_\w+\s*\(", code_of(text)):
-        return text
-    return OPENMP.sub(lambda m: f"{m[1]}{m[3]}0" if m[3] else f"{m[1]}if {int(bool(m[2]))}", text)
 
 
 # ---- macros ----
@@ -170,6 +151,46 @@ def without_hidden_macros(text: str) -> str:
         return text
     plain = DEFINE.sub(lambda m: "\n" * m[0].count("\n") if m[1] in macros else m[0], text)
     return _written_out(plain, macros)
+
+
+def with_outer_macros(text: str) -> str:
+    r"""A text in which what kernels define by the preprocessor stands before them.
+
+    Parameters
+    ----------
+    text : str
+        CUDA.
+
+    Returns
+    -------
+    str
+        Statements of a kernel change their places, so that a name has to be known to all.
+        Macros of two meanings, under a condition or undefined later stay; other lines stay, too.
+
+    Examples
+    --------
+    >>> print(with_outer_macros("__global__ void k() {\n#define N 4\n  int a[N];\n}"))
+    #define N 4
+    __global__ void k() {
+    <BLANKLINE>
+      int a[N];
+    }
+    """
+    source = CSource(text, "tree_sitter_cuda")
+    once = {n for n, c in Counter(m[1] for m in DEFINE.finditer(text)).items() if c == 1}
+    edits: list[Edit] = []
+    for function in source.definitions:
+        body = function.child_by_field_name("body")
+        if body is None or "__global__" not in _head(source, function):
+            continue
+        for node in body.named_children:
+            name = node.child_by_field_name("name")
+            inner = node.type in ("preproc_def", "preproc_function_def") and source.text_of(name)
+            if inner and inner in once and not re.search(rf"#\s*undef\s+{inner}\b", text):
+                line = source.text_of(node)
+                edits.append((function.start_byte, function.start_byte, line))
+                edits.append((node.start_byte, node.end_byte, "\n" * line.count("\n")))
+    return source.edited(edits) if edits else text
 
 
 def _hidden(text: str) -> Macros:

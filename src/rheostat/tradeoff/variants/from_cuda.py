@@ -25,21 +25,22 @@ from rheostat.tradeoff.variants.cuda_kernels import (
     flat_loop,
     strided_loop,
 )
-from rheostat.tradeoff.variants.cuda_parameters import with_own_parameters
+from rheostat.tradeoff.variants.cuda_parameters import with_own_counters, with_own_parameters
 from rheostat.tradeoff.variants.cuda_refused import (
     left_over,
     libraries,
-    other_units,
     within_functions,
     without_absent_libraries,
+    without_openmp,
 )
 from rheostat.tradeoff.variants.cuda_shapes import single_axes
 from rheostat.tradeoff.variants.cuda_text import (
+    DEFINE,
     Lines,
     one_text,
     with_indices,
+    with_outer_macros,
     without_hidden_macros,
-    without_openmp,
 )
 from rheostat.tradeoff.variants.variant import Variant
 
@@ -95,18 +96,18 @@ def from_cuda(
     """
     lines = one_text("", {**(files or {}), "": text})
     read = without_absent_libraries(lines.text, files or {}, flags)
+    read = without_openmp(read, flags)
     made = _translated(replace(lines, text=read), TARGETS[to], files or {})
     return Variant(made, "rules", "kernels as loops", flags, to)
 
 
 def _translated(lines: Lines, pragma: str, files: Mapping[str, str]) -> str:
     """The program with a pragma before loops over threads or blocks, empty for none."""
-    plain = ATTRIBUTE.sub(lambda m: "\n" * m[0].count("\n"), without_openmp(lines.text))
+    plain = ATTRIBUTE.sub(lambda m: "\n" * m[0].count("\n"), lines.text)
     plain = with_atomic_reads(with_indices(without_hidden_macros(plain)))
-    plain = with_own_parameters(plain)
+    plain = with_own_counters(with_own_parameters(with_outer_macros(plain)))
     source = CSource(plain, "tree_sitter_cuda")
     problems = [*libraries(lines.text, files.__contains__, lines.place),
-                *other_units(lines.text, files),
                 *within_functions(source, lines.place)]  # fmt: skip
     edits: list[Edit] = []
     kernels = _kernels(source)
@@ -233,5 +234,7 @@ def _host_names(text: str) -> str:
 
 
 def _device_code(source: CSource, kernels: list[CudaKernel]) -> str:
+    """Functions and kernels of the device, and macros, which they may use."""
     functions = [n for n in source.functions.values() if "__device__" in _before_body(source, n)]
-    return "\n".join([*map(source.text_of, functions), *(k.text for k in kernels)])
+    macros = [m[0] for m in DEFINE.finditer(source.bytes.decode())]
+    return "\n".join([*macros, *map(source.text_of, functions), *(k.text for k in kernels)])

@@ -104,10 +104,17 @@ def _edits(source: bytes) -> Iterator[Edit]:
         elif node.type == "declaration":
             yield from _shared(source, node)
         elif node.type == "preproc_arg" and b"<<<" in source[node.start_byte : node.end_byte]:
-            low, high = node.start_byte, node.end_byte
-            before = b"void f() { "
-            inner = _edits(before + source[low:high] + b"; }")
-            yield from ((a + low - len(before), b + low - len(before), new) for a, b, new in inner)
+            yield from _macro_edits(source, node.start_byte, node.end_byte)
+
+
+def _macro_edits(source: bytes, low: int, high: int) -> Iterator[Edit]:
+    """Edits of what a macro stands for, whose lines end with a backslash before and after."""
+    before = b"void f() { "
+    body = re.sub(rb"\\(?=[ \t]*\n)", b" ", source[low:high])
+    for a, b, new in _edits(before + body + b"; }"):
+        start, end = a + low - len(before), b + low - len(before)
+        lost = source[start:end].count(b"\n") - new.count(b"\n")
+        yield start, end, re.sub(rb"[ \t]*\n", rb" \\\n", new + b"\n" * lost)
 
 
 def _tree(source: bytes) -> Any:
