@@ -31,7 +31,7 @@ PURPOSE = {
     "proxy": "`llm proxy`: ranked prompts in front of a server",
     "serve": "`serve`: answers over HTTP, a page, metrics",
     "models": "`code` with a language model behind an OpenAI-compatible address",
-    "code": "`code search`: loops of a C program (tree-sitter)",
+    "code": "`code search`: loops of a C program (tree-sitter), nests in another order (islpy)",
     "encoder": "`llm rank --encoder int8`: MiniLM in ONNX; not part of `all`",
     "gguf": "`code` with a small model in this process; not part of `all`",
     "symbolic": "`llm fit --symbolic`: the form of the law searched anew (Operon)",

@@ -392,7 +392,7 @@ int main() { f(0, 0, 1, 2, 3); }
 
 def test_macros_that_are_assigned_to_are_looked_into_and_written_out() -> None:
     program = Program({"f.c": PLACES}, "serial")
-    (steps,) = searched_chains(program, "openmp", "runtime_s")(SimpleNamespace(seed=1))
+    steps, _ = searched_chains(program, "openmp", "runtime_s")(SimpleNamespace(seed=1))
     rows = next(steps).text.splitlines()
     shared = [rows[k + 1].strip() for k, row in enumerate(rows) if "#pragma" in row]
     assert shared == ["for (int i = 1; i < high - 1; i++)"] * 2  # and not the steps

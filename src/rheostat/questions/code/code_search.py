@@ -27,13 +27,14 @@ from rheostat.explanation.programs.source_diff import unified_diff
 from rheostat.measurement.code.case import RungOptions
 from rheostat.measurement.code.ladder import Verifier, verifier
 from rheostat.measurement.code.parsing.compare_output import Tolerance
-from rheostat.measurement.code.programs.program import Program, language_of
+from rheostat.measurement.code.programs.program import C, Program, language_of
 from rheostat.measurement.code.sandboxed.sandbox import Sandbox
 from rheostat.measurement.code.verdict import RUNGS, Verdict
 from rheostat.questions.code.gain import MEASURED_BY, gain_on, to_beat
 from rheostat.questions.code.search_cost import SearchCost
 from rheostat.questions.code.variant_store import VariantStore, figures_of, gains, is_less
 from rheostat.tradeoff.search import search
+from rheostat.tradeoff.variants.affine_schedules import scheduled
 from rheostat.tradeoff.variants.from_cuda import TARGETS, from_cuda
 from rheostat.tradeoff.variants.islands import one_after_another
 from rheostat.tradeoff.variants.loop_distribution import prepared
@@ -345,10 +346,11 @@ def searched_chains(
             else Tuning(text, original.flags, original.language, objective)
         )  # fmt: skip
         own = one_after_another(first.steps, first.islands(store.seed).steps)
-        other, changes = prepared(text, headers=others) if to else ("", "")
-        if not changes:
+        if not to:
             return [own]
+        other, changes = prepared(text, headers=others)
         placement = PragmaPlacement(other, original.flags, headers=others, before=changes)
-        return [own, placement.steps()]
+        nests = scheduled(text, original.flags, headers=others) if name.endswith(C) else only()
+        return [own, *([placement.steps()] if changes else []), nests]
 
     return chains

@@ -313,7 +313,7 @@ def _within(
 
 def _calls(source: CSource, body: Body, result: Dependence) -> None:
     for name in dict.fromkeys(body.calls):
-        if name in PURE or name in MEMORY or _is_expression(source, name, frozenset()):
+        if name in MEMORY or only_computes(source, name):
             continue
         definition = source.functions.get(name)
         if definition is None:
@@ -328,6 +328,11 @@ def _calls(source: CSource, body: Body, result: Dependence) -> None:
 
 CHANGES = re.compile(r"[;{}]|\+\+|--|(?<![=<>!])=(?!=)|\b(?:return|goto|break|continue)\b")
 CALLED = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
+
+
+def only_computes(source: CSource, name: str) -> bool:
+    """Whether what is called is a function of mathematics, or a macro that only computes."""
+    return name in PURE or _is_expression(source, name, frozenset())
 
 
 def _is_expression(source: CSource, name: str, seen: frozenset[str]) -> bool:
@@ -389,7 +394,7 @@ def _impure(source: CSource, definition: Node, seen: set[str]) -> str:
         if node.type != "call_expression":
             continue
         name = source.text_of(node.child_by_field_name("function"))
-        if name in PURE or name in seen or _is_expression(source, name, frozenset()):
+        if name in seen or only_computes(source, name):
             continue
         inner = source.functions.get(name)
         if inner is None or _writes_outside(source, inner):
