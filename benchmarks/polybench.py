@@ -1,22 +1,23 @@
-"""`code search` on PolyBench/C: which kernels are shared among threads, and how fast they are then.
+"""What `code search` tries first on PolyBench/C: how fast it is, and what is right of it.
 
     python benchmarks/polybench.py PATH [--only gemm,lu] [--folder polybench-search] [--json]
 
-PATH holds PolyBench/C 4.2.1, which is not edited.  Each kernel becomes a manifest of its own two
-files and those of ``utilities`` in --folder, and is one search, `code search MANIFEST --to openmp`,
-at PolyBench's SMALL sizes, arrays printed and compared.  Variants are tried until one is accepted
-that shares a loop of the kernel's own function, with its loops in their order and, where others
-promise more, in another, or --budget ends; a killed search goes on.
-
-Only the kernel is then timed, between PolyBench's own marks, where it takes long enough (`TIMED`,
-else LARGE), in turns: the original, the variant, and the programs that gcc
+PATH holds PolyBench/C 4.2.1, which is not edited.  Of each kernel the first variant of each chain
+of a search is timed: pragmas alone, loops in another order with pragmas and on one thread, and each
+schedule of its nests.  Only the kernel is timed, between PolyBench's own marks, where it takes long
+enough (`TIMED`, else LARGE), in turns with the original and the programs that gcc
 (`-ftree-parallelize-loops`) and Polly share among as many threads with the same flags.  Two clocks:
-the wall's, and CPU seconds of the busiest thread, which a loaded machine does not change; it leaves
-out waiting.  Arrays are added up instead of printed, and the sums compared.  Handed out is by the
-search's rule, by the second clock: what is right there, too, and faster by more than noise, of two
-within noise a compiler's, else the original.  Where no loop is shared, the row names the
-dependences that stand against it.  The last lines are the geometric mean of the time of the better
-of gcc and Polly over that of what is handed out, by each clock.
+the wall's, which needs free cores, and with --loaded CPU seconds of the busiest thread, which a
+loaded machine does not change; it leaves out waiting.  Arrays are added up instead of printed, and
+what comes to other sums is left out.  Times lie in --folder and are taken once; --timed-only ends
+there.
+
+Then, as a search does, what is faster than the original by more than noise is verified at SMALL
+sizes, arrays printed, the fastest first, until one is accepted.  Handed out is that, or a
+compiler's program where it is not slower by more than noise, else the original.  Where no loop is
+shared, the row names the dependences that stand against it.  The last lines are geometric means of
+the time of the better of gcc and Polly over that of the rewriting, and over that of what is handed
+out, with intervals by drawing kernels anew.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ import math
 import re
 import statistics
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -36,16 +38,17 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-import rheostat as rh
-from rheostat.errors import Infeasible, RheostatError
 from rheostat.measurement.code.costs.paired_times import FASTER, paired_times
+from rheostat.measurement.code.ladder import verifier
 from rheostat.measurement.code.parsing.compare_output import Tolerance, differences
-from rheostat.measurement.code.programs.manifest import write_manifest
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.programs.program_inputs import ProgramInput, ProgramInputs
 from rheostat.measurement.code.sandboxed.sandbox import sandbox, workspace
 from rheostat.measurement.code.toolchain import CLANG, GCC, family_of
 from rheostat.measurement.code.workbench import Workbench
+from rheostat.questions.code.code_search import searched_chains
+from rheostat.questions.code.variant_store import VariantStore
+from rheostat.tradeoff.variants.affine_schedules import scheduled
 from rheostat.tradeoff.variants.c_source import CSource
 from rheostat.tradeoff.variants.compilers import COMPILERS, shared_by_compilers
 from rheostat.tradeoff.variants.dependence import CONFLICT, dependence
@@ -120,31 +123,40 @@ static __attribute__((unused)) int since(struct timeval *unused) {
 #define gettimeofday(value, zone) since(value)
 """
 OURS = ("search", "reordered", "exchanged")
-"""Variants with the original's order of loops, with another, and with another and one thread."""
+"""Variants with the original's order of loops, with another, and with another and one thread.
+
+Schedules go by their own words.
+"""
 CLOCKS = ("wall", "busiest thread")
 KERNEL = re.compile(r"(?m)^kernel (\S+) (\S+)\n")
 LEAST = 0.03
-RUNGS = "parse,compile,calls,sanitizers,output,races,threads,work"
+SLOW = 4
+"""A program that takes so many times the original's is timed once."""
+RUNGS = ("parse", "compile", "calls", "sanitizers", "output", "races", "threads", "work")
 
 
 def main() -> None:
-    """Search from each kernel and print rows."""
+    """Time, verify and print rows."""
     args = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     args.add_argument("path", type=Path, help="where PolyBench/C lies")
     args.add_argument("--only", default="", help="kernels, comma-separated")
     args.add_argument("--folder", type=Path, default=Path("polybench-search"))
-    args.add_argument("--budget", type=int, default=4, help="variants of each search")
     args.add_argument("--threads", type=int, default=2)
-    args.add_argument("--timed", action=argparse.BooleanOptionalAction, default=True,
-                      help="time the variant and others' programs")  # fmt: skip
     args.add_argument("--turns", type=int, default=7, help="timed runs of each program")
+    args.add_argument("--loaded", action="store_true", help="go by the busiest thread's clock")
+    args.add_argument("--timed-only", action="store_true", help="verify nothing")
     args.add_argument("--json", action="store_true", help="one JSON document")
     given = args.parse_args()
+    given.folder.mkdir(parents=True, exist_ok=True)
     rows = []
     for name, program in kernels(given.path, given.only.split(",") if given.only else ()):
-        rows.append(row := searched(name, program, given))
-        print(json.dumps(row), file=sys.stderr, flush=True)
-    print(json.dumps({"rows": rows})) if given.json else show(rows)
+        texts = dict(variants(name, program))
+        runs = kept_runs(name, program, texts, given)
+        if not given.timed_only:
+            rows.append(row := judged(name, program, texts, runs, given))
+            print(json.dumps(row), file=sys.stderr, flush=True)
+    if rows:
+        print(json.dumps({"rows": rows})) if given.json else show(rows, given)
 
 
 def kernels(path: Path, only: Any = ()) -> Iterator[tuple[str, Program]]:
@@ -162,68 +174,73 @@ def _sized(sizes: str) -> tuple[str, ...]:
     return (FLAGS[0], *sizes.split(), *FLAGS[1:])
 
 
-def searched(name: str, program: Program, given: argparse.Namespace) -> dict[str, Any]:
-    """One row: what the search came to, and how fast others' programs are."""
-    folder = given.folder / name
-    write_manifest(program, folder / "program.json")
-    row: dict[str, Any] = {"kernel": name, "against": reasons(program, name)}
-    answer, exchanged = None, dict(zip(OURS[2:], (v.text for v in in_another_order(program)),
-                                       strict=False))  # fmt: skip
-    step = 1 + len(exchanged)  # each call asks the chains in turn, the original's order first
-    for budget in range(step, given.budget + 1, step):
-        try:
-            answer = rh.code.search(folder / "program.json", to="openmp", budget=budget,
-                                    threads=given.threads, rungs=RUNGS, folder=folder / "search",
-                                    seed=0)  # fmt: skip
-        except Infeasible as error:
-            answer = error.answer
-        except RheostatError as error:
-            return row | {"outcome": f"{error}"[:300]}
-        accepted = [r for r in answer.rows if r["verdict"] == "accepted"]
-        tried = {OURS[not r["change"].startswith("line")]: t for r in reversed(accepted)
-                 if shares_hot(t := _text(folder / "search", r), name)}  # fmt: skip
-        if len(tried) == 1 + len(exchanged) or len(answer.rows) < budget:
-            break
-    row |= {"tried": len(answer.rows), "accepted": len(accepted),
-            "rejected_by": [r["rejected_by"] for r in answer.rows if r["rejected_by"]],
-            "cpu_s": round(answer.cost["cpu_s"])}  # fmt: skip
-    row["hot_loop_shared"] = bool(tried)
-    if accepted and not tried:
-        tried = {OURS[0]: _text(folder / "search", accepted[0])}
-    return row | (timed(name, program, tried | exchanged, given) if given.timed else {})
+def variants(name: str, program: Program) -> Iterator[tuple[str, str]]:
+    """The first variant of each chain of a search, and each schedule."""
+    others = "\n".join(t for n, t in program.files.items() if n != f"{name}.c")
+    with tempfile.TemporaryDirectory() as folder:
+        store = VariantStore(Path(folder), program, {"seed": 0})
+        chains = searched_chains(program, "openmp", "runtime_s")(store)[:-1]
+        for key, chain in zip(OURS[:2], chains, strict=False):
+            if (first := next(chain, None)) is not None:
+                yield key, first.text
+    yield from ((OURS[2], v.text) for v in in_another_order(program))
+    yield from ((v.change, v.text) for v in
+                scheduled(program.files[f"{name}.c"], program.flags, headers=others))  # fmt: skip
 
 
-def timed(
+def kept_runs(
     name: str, program: Program, texts: Mapping[str, str], given: argparse.Namespace
-) -> dict[str, Any]:
-    """Times of the variants and of gcc's and Polly's programs over the original's."""
-    flags = _sized(TIMED.get(name, "-DLARGE_DATASET"))
-    own = ("-DPOLYBENCH_TIME", "-include", "summed.h")
-    whole = replace(program, files={**program.files, "summed.h": SUMMED},
-                    flags=(*flags[:-1], *own, flags[-1]))  # fmt: skip
-    every = {"original": whole} | {
-        v.proposer: replace(whole, flags=v.flags) for v in shared_by_compilers(whole, given.threads)
-    }
-    for key, text in texts.items():
-        files = {**whole.files, f"{name}.c": text}
-        every[key] = replace(whole, files=files, language=("openmp", "serial")[key == OURS[2]])
-    runs = in_turns(every, given)
-    row: dict[str, Any] = {"kernel_s": statistics.median(w for w, _ in runs["original"])}
-    gain = []
-    for key in (k for k in (*COMPILERS, *OURS) if k in runs):
-        for clock, said in enumerate(CLOCKS):
-            pairs = [[run[clock] for run in runs[k]] for k in ("original", key)]
-            times = paired_times(*map(np.array, pairs), minimum_effect=LEAST)
-            ends = (times.ratio, times.low, times.high)
-            row.setdefault(key, {})[said] = [round(x, 3) for x in ends]
+) -> dict[str, list[list[float]]]:
+    """Seconds of each program by both clocks, from the folder where they lie there."""
+    path = given.folder / f"{name}.json"
+    if not path.exists():
+        flags = _sized(TIMED.get(name, "-DLARGE_DATASET"))
+        own = ("-DPOLYBENCH_TIME", "-include", "summed.h")
+        whole = replace(program, files={**program.files, "summed.h": SUMMED},
+                        flags=(*flags[:-1], *own, flags[-1]))  # fmt: skip
+        theirs = shared_by_compilers(whole, given.threads)
+        every = {"original": whole} | {v.proposer: replace(whole, flags=v.flags) for v in theirs}
+        every |= {key: rewritten(whole, name, key, text) for key, text in texts.items()}
+        path.write_text(json.dumps(in_turns(every, given)))
+    return dict(json.loads(path.read_text()))
+
+
+def rewritten(program: Program, name: str, key: str, text: str) -> Program:
+    """A program with a variant's text."""
+    return replace(program, files={**program.files, f"{name}.c": text},
+                   language=("openmp", "serial")[key == OURS[2]])  # fmt: skip
+
+
+def judged(
+    name: str, program: Program, texts: Mapping[str, str],
+    runs: Mapping[str, list[list[float]]], given: argparse.Namespace,
+) -> dict[str, Any]:  # fmt: skip
+    """A row: times over the original's, what was verified, and what is handed out."""
+    clock = CLOCKS[given.loaded]
+    row: dict[str, Any] = {"kernel": name, "against": reasons(program, name), "times": {}}
+    row["kernel_s"] = statistics.median(wall for wall, _ in runs["original"])
+    gains = {}
+    for key in (k for k in runs if k != "original"):
+        taken = [[r[given.loaded] for r in runs[k]][: len(runs[key])] for k in ("original", key)]
+        times = paired_times(*map(np.array, taken), minimum_effect=LEAST)
+        row["times"][key] = [round(x, 3) for x in (times.ratio, times.low, times.high)]
         if times.change == FASTER:
-            gain.append((key, times))
-    best, least = "original", None
-    for key, times in gain:
-        if least is None or (times.ratio < least.ratio and times.high < least.ratio):
-            best, least = key, times
-    row["handed_out"] = best
-    return row | {f"over_compilers ({c})": over_compilers(row, c) for c in CLOCKS}
+            gains[key] = times
+    ours = sorted((k for k in gains if k in texts), key=lambda k: gains[k].ratio)
+    row["rejected"] = {}
+    with verifier(program, seed=0) as made:
+        for key in ours:
+            verdict = made.verify(rewritten(program, name, key, texts[key]), rungs=RUNGS)
+            if verdict.accepted:
+                row["ours"] = key
+                break
+            row["rejected"][key] = verdict.rejected_by or verdict.reason
+    best = "original"
+    for key in (*COMPILERS, row.get("ours", "original")):
+        if key in gains and (best == "original" or gains[key].high < gains[best].ratio):
+            best = key
+    shared = "ours" in row and shares_hot(texts[row["ours"]], name)
+    return row | {"handed_out": best, "clock": clock, "hot_loop_shared": shared}
 
 
 def in_turns(
@@ -248,27 +265,16 @@ def in_turns(
                     runs.pop(key, None)
                     continue
                 runs.setdefault(key, []).append((float(said[1]), float(said[2])))
+                if runs[key][0][0] > SLOW * runs["original"][0][0]:
+                    del built[key]  # one run says so
             built = dict(reversed(built.items()))
     return runs
 
 
-def over_compilers(row: Mapping[str, Any], clock: str) -> float:
-    """Time of the better of the compilers' programs over that of what is handed out."""
-    theirs = [row[c][clock][0] for c in COMPILERS if row.get(c)]
-    ours = row[row["handed_out"]][clock][0] if row["handed_out"] != "original" else 1.0
-    return round(min(theirs, default=math.nan) / ours, 3)
-
-
-def without_compilers(row: Mapping[str, Any], clock: str) -> float:
-    """The same for the fastest of our variants, or the original where that is faster."""
-    theirs = [row[c][clock][0] for c in COMPILERS if row.get(c)]
-    ours = [row[k][clock][0] for k in OURS if row.get(k)]
-    return min(theirs, default=math.nan) / min([*ours, 1.0])
-
-
-def _text(folder: Path, row: Mapping[str, Any]) -> str:
-    kept = json.loads((folder / "variants" / f"{row['variant']}.json").read_text())
-    return str(kept["text"])
+def over_compilers(row: Mapping[str, Any], key: str) -> float:
+    """Time of the better of the compilers' programs over that of one of a row's."""
+    theirs = [row["times"][c][0] for c in COMPILERS if c in row["times"]]
+    return min(theirs, default=math.nan) / (row["times"][key][0] if key in row["times"] else 1.0)
 
 
 def shares_hot(text: str, name: str) -> bool:
@@ -286,36 +292,32 @@ def reasons(program: Program, name: str) -> list[str]:
             if d.level == CONFLICT]  # fmt: skip
 
 
-def show(rows: list[dict[str, Any]]) -> None:
-    """The rows as a table, and their sum."""
-    table = Table(
-        "kernel", "hot loop", *OURS, *COMPILERS, "handed out", "against", title="PolyBench"
-    )
+def show(rows: list[dict[str, Any]], given: argparse.Namespace) -> None:
+    """The rows as a table, and their means."""
+    table = Table("kernel", *COMPILERS, "rewriting", "which", "handed out", "against",
+                  title=f"PolyBench, time over the original's, {CLOCKS[given.loaded]}")  # fmt: skip
     for r in rows:
-        table.add_row(r["kernel"], "shared" if r.get("hot_loop_shared") else "not",
-                      *(_interval(r, c) for c in (*OURS, *COMPILERS)),
-                      r.get("handed_out", ""),
-                      re.sub(r"\s+", " ", "; ".join(r["against"]))[:90])  # fmt: skip
-    Console().print(table)
-    shared = sum(bool(r.get("hot_loop_shared")) for r in rows)
-    print(f"{shared} of {len(rows)} with a hot loop shared; "
-          f"{sum(r.get('handed_out', 'original') != 'original' for r in rows)} handed out "
-          "that are faster than the original")  # fmt: skip
-    alone = [without_compilers(r, CLOCKS[1]) for r in rows]
-    if alone := [m for m in alone if math.isfinite(m)]:
-        print(
-            f"Without the compilers' programs, {CLOCKS[1]}: {statistics.geometric_mean(alone):.2f}"
-        )
-    for clock in CLOCKS:
-        means = [r.get(f"over_compilers ({clock})", math.nan) for r in rows]
-        if means := [m for m in means if math.isfinite(m)]:
-            print(f"Over the better of gcc and Polly, {clock}: "
-                  f"{statistics.geometric_mean(means):.2f} times as fast, geometric mean of "
-                  f"{len(means)}")  # fmt: skip
+        table.add_row(r["kernel"], *(_interval(r, k) for k in (*COMPILERS, r.get("ours", ""))),
+                      r.get("ours", ""), r["handed_out"],
+                      re.sub(r"\s+", " ", "; ".join(r["against"]))[:60])  # fmt: skip
+    Console(width=180).print(table)
+    shared = sum(r["hot_loop_shared"] for r in rows)
+    better = sum(r["handed_out"] != "original" for r in rows)
+    print(f"{shared} of {len(rows)} with a hot loop shared; {better} handed out that are faster")
+    for said, keys in (
+        ("Rewriting or original", [r.get("ours", "original") for r in rows]),
+        ("Handed out", [r["handed_out"] for r in rows]),
+    ):
+        gains = np.log([over_compilers(r, k) for r, k in zip(rows, keys, strict=True)])
+        rng = np.random.default_rng(0)
+        means = rng.choice(gains[np.isfinite(gains)], (4000, len(gains))).mean(axis=1)
+        low, high = np.exp(np.quantile(means, (0.025, 0.975)))
+        print(f"{said}, over the better of gcc and Polly: {np.exp(np.nanmean(gains)):.2f} "
+              f"[{low:.2f}, {high:.2f}] times as fast")  # fmt: skip
 
 
 def _interval(row: Mapping[str, Any], key: str) -> str:
-    values = row.get(key, {}).get(CLOCKS[1])
+    values = row["times"].get(key)
     return "{:.2f} [{:.2f}, {:.2f}]".format(*values) if values else ""
 
 

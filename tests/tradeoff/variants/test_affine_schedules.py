@@ -30,27 +30,30 @@ NESTS = {
     " c[i][j] = (c[i - 1][j] + c[i][j - 1] + c[i][j] + c[i][j + 1] + c[i + 1][j]) / 5;",
     "backwards": "for (i = n - 2; i >= 0; i--) for (j = 1; j <= n - 1; j++)"
     " c[i][j] = 0.5 * c[i + 1][j] + s[j];",
+    "flat": "for (i = 1; i < n; i++) for (j = 0; j < n; j++)"
+    " f[i * n + j] = 0.5 * f[(i - 1) * n + j] + b[i][j];",
     "swapped": "for (i = 0; i < n; i++) for (j = 0; j < n; j++)"
     " c[j][i] += 2 * b[j][(i * 7) % n] - t[i];",
 }
 PROGRAM = """#include <stdio.h>
 #define N 70
-static double a[N][N], b[N][N], c[N][N], s[N], t[N];
+static double a[N][N], b[N][N], c[N][N], s[N], t[N], f[N * N];
 {functions}
 static void (*every[])(int) = {{{calls}}};
 int main(void) {{
   int sizes[] = {{0, 1, 2, 33, 64, N}};
-  for (int f = 0; f < {count}; f++) {{
+  for (int one = 0; one < {count}; one++) {{
     for (int r = 0; r < N; r++) {{
       s[r] = 1.0 / (r + 1); t[r] = r % 7;
       for (int q = 0; q < N; q++) {{
-        a[r][q] = (r * q % 11) / 7.0; b[r][q] = (r + 2 * q) % 5 / 3.0; c[r][q] = r + q;
+        a[r][q] = (r * q % 11) / 7.0; b[r][q] = (r + 2 * q) % 5 / 3.0;
+        c[r][q] = r + q; f[r * N + q] = q;
       }}
     }}
-    for (int r = 0; r < 6; r++) every[f](sizes[r]);
+    for (int r = 0; r < 6; r++) every[one](sizes[r]);
     for (int r = 0; r < N; r++) {{
       printf("%.17g %.17g ", s[r], t[r]);
-      for (int q = 0; q < N; q++) printf("%.17g %.17g ", a[r][q], c[r][q]);
+      for (int q = 0; q < N; q++) printf("%.17g %.17g %.17g ", a[r][q], c[r][q], f[r * N + q]);
     }}
     printf("\\n");
   }}
@@ -136,6 +139,17 @@ def test_what_is_no_sum_of_variables_and_sizes_is_left_alone(body: str) -> None:
     head = "double b[9][9], c[9][9], s[9], t[9]; "
     text = f"{head}void f(int n, double x) {{ int i, j; {body} }}"
     assert [r for r in regions(CSource(text)) if r.depth > 1] == []
+
+
+def test_rows_that_are_told_by_no_size_alone_are_not_taken_apart() -> None:
+    text = (
+        "void f(int n, double *a, double *b) { for (int i = 0; i < n; i++)"
+        " for (int j = 0; j < n; j++) a[i * n + j] = b[i] + OTHER; }"
+    )
+    rows = rescheduled(text.replace("OTHER", "a[i * n + j]"), WHOLE_NESTS) or ""
+    assert "#pragma omp parallel for" in rows
+    mixed = rescheduled(text.replace("OTHER", "a[j]"), WHOLE_NESTS) or ""
+    assert "#pragma omp parallel for" not in mixed
 
 
 def test_elements_at_places_that_are_data_may_be_any() -> None:

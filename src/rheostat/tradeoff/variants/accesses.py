@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -21,6 +22,8 @@ PURE = frozenset(
     for name in line.split()
 )
 MEMORY = frozenset(("malloc", "calloc", "free", "memcpy", "memset", "memmove"))
+CHANGES = re.compile(r"[;{}]|\+\+|--|(?<![=<>!])=(?!=)|\b(?:return|goto|break|continue)\b")
+CALLED = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
 
 
 @dataclass(frozen=True)
@@ -236,3 +239,20 @@ def declared_name(source: CSource, declarator: Node) -> str:
         ),
         "",
     )
+
+
+def only_computes(source: CSource, name: str) -> bool:
+    """Whether what is called is a function of mathematics, or a macro that only computes."""
+    return name in PURE or _is_expression(source, name, frozenset())
+
+
+def _is_expression(source: CSource, name: str, seen: frozenset[str]) -> bool:
+    """Whether a name is a macro that only computes a value, wherever it is defined."""
+    bodies = source.macros.get(name, [])
+    called = {c for body in bodies for c in CALLED.findall(body)}
+    return (
+        bool(bodies)
+        and not any(CHANGES.search(body) for body in bodies)
+        and all(c in PURE or (c not in seen and _is_expression(source, c, seen | {name}))
+                for c in called)
+    )  # fmt: skip

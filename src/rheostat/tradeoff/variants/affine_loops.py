@@ -10,17 +10,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rheostat.measurement.code.parsing.syntax_tree import walk
-from rheostat.tradeoff.variants.accesses import READ, WRITE, Access, Body, declared_name, meet
+from rheostat.tradeoff.variants.accesses import (
+    READ,
+    WRITE,
+    Access,
+    Body,
+    declared_name,
+    meet,
+    only_computes,
+)
 from rheostat.tradeoff.variants.c_source import CSource, Loop, Node
-from rheostat.tradeoff.variants.dependence import only_computes, read_after
+from rheostat.tradeoff.variants.dependence import read_after
 from rheostat.tradeoff.variants.polynomial import Polynomial, is_data, polynomial, split
 
 Isl = Any  # islpy; the library is optional
-STEPS = {"++": 1, "--": -1}
 MOST_STATEMENTS = 24
 """Of one region: what the library takes grows with the pairs of them."""
 
@@ -133,6 +140,7 @@ class AffineRegion:
             left = counters - set(s.iterators)
             if any(a.name in left or (a.name in s.iterators and a.kind != READ) for a in own):
                 raise NotAffineError("a loop's variable is changed, or used behind its loop")
+        self._in_rows(counters)
         touched = [a for s in self.statements for a in s.accesses]
         self.arrays = {p: f"A{n}" for n, p in enumerate(sorted({a.place for a in touched}))}
         written = {a.place for a in touched if a.kind != READ}
@@ -146,6 +154,21 @@ class AffineRegion:
             and re.search(r"\b(?:float|double)\b", self.source.text_of(n))
             for d in n.children_by_field_name("declarator")
         }
+
+    def _in_rows(self, counters: set[str]) -> None:
+        """Elements told as ``a[i * n + j]`` as those of rows, where each is told with that size."""
+        flat: dict[tuple[str, ...], list[Access]] = {}
+        for a in (a for s in self.statements for a in s.accesses):
+            flat.setdefault(a.place, []).append(a)
+        by_rows: dict[int, tuple[Polynomial, ...]] = {}
+        for mine in (x for x in flat.values() if all(len(a.subscripts) == 1 for a in x)):
+            rows = [in_rows(a.subscripts[0], counters) for a in mine]
+            if len({tuple(n for n, _ in x) for x in rows}) == 1:
+                by_rows |= {id(a): tuple(p for _, p in x) for a, x in zip(mine, rows, strict=True)}
+        for s in self.statements:
+            s.accesses = [
+                replace(a, subscripts=by_rows.get(id(a), a.subscripts)) for a in s.accesses
+            ]
 
     def linear(self, p: Polynomial, iterators: Sequence[str]) -> str | None:
         """A sum as the library reads it; None where it is none, or hangs on what is changed."""
@@ -251,6 +274,39 @@ class AffineRegion:
             .union(writes.apply_range(writes.reverse()))
         )
         return domain, pairs.intersect(when.lex_lt_union_map(when)).coalesce()
+
+
+def in_rows(p: Polynomial, counters: set[str]) -> list[tuple[str, Polynomial]]:
+    """One subscript as those of rows, the outermost first, with the sizes they were told by.
+
+    Parameters
+    ----------
+    p : dict
+        As of ``i * n + j``, whose j is taken to be below n.
+    counters : set of str
+        Variables of loops, which are no sizes.
+
+    Returns
+    -------
+    list of pair
+        An empty name, and the subscript as it is, where it is told by no size.
+
+    Examples
+    --------
+    >>> in_rows({("i", "n"): 1, ("j",): 1}, {"i", "j"})
+    [('', {('i',): 1}), ('n', {('j',): 1})]
+    """
+    products = [set(m) - counters for m in p if len(m) > 1 and set(m) & counters]
+    sizes = sorted(set.intersection(*products)) if products else []
+    if len(sizes) != 1:
+        return [("", p)]
+    (size,) = sizes
+    row: Polynomial = {}
+    for m, v in p.items():
+        if size in m:
+            where = m.index(size)
+            row[(*m[:where], *m[where + 1 :])] = v
+    return [*in_rows(row, counters), (size, {m: v for m, v in p.items() if size not in m})]
 
 
 def regions(source: CSource) -> list[AffineRegion]:

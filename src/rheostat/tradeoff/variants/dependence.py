@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from rheostat.measurement.code.parsing.syntax_tree import walk
 from rheostat.tradeoff.variants.accesses import (
     MEMORY,
-    PURE,
     READ,
     UPDATE,
     WRITE,
@@ -23,6 +22,7 @@ from rheostat.tradeoff.variants.accesses import (
     Body,
     declared_name,
     meet,
+    only_computes,
 )
 from rheostat.tradeoff.variants.c_source import CSource, Loop, Node
 from rheostat.tradeoff.variants.loop_blocks import counter
@@ -324,27 +324,6 @@ def _calls(source: CSource, body: Body, result: Dependence) -> None:
             result.worse(UNKNOWN, f"{name} writes through {through}")
         elif calls := _impure(source, definition, {name}):
             result.worse(CONFLICT, f"{name} calls {calls}")
-
-
-CHANGES = re.compile(r"[;{}]|\+\+|--|(?<![=<>!])=(?!=)|\b(?:return|goto|break|continue)\b")
-CALLED = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
-
-
-def only_computes(source: CSource, name: str) -> bool:
-    """Whether what is called is a function of mathematics, or a macro that only computes."""
-    return name in PURE or _is_expression(source, name, frozenset())
-
-
-def _is_expression(source: CSource, name: str, seen: frozenset[str]) -> bool:
-    """Whether a name is a macro that only computes a value, wherever it is defined."""
-    bodies = source.macros.get(name, [])
-    called = {c for body in bodies for c in CALLED.findall(body)}
-    return (
-        bool(bodies)
-        and not any(CHANGES.search(body) for body in bodies)
-        and all(c in PURE or (c not in seen and _is_expression(source, c, seen | {name}))
-                for c in called)
-    )  # fmt: skip
 
 
 def _parameters(source: CSource, definition: Node) -> set[str]:
