@@ -207,6 +207,11 @@ int main(int count, char **words) {
   return count - 2;
 }
 """
+LONG = """
+#include <stdio.h>
+#include <stdlib.h>
+int main(int count, char **words) { return !printf("%*d", 300000 + atoi(words[1]), atoi(words[1])); }
+"""
 
 
 @pytest.mark.skipif(not shutil.which("gcc"), reason="needs gcc")
@@ -224,6 +229,8 @@ def test_runs_that_share_memory_find_none_of_what_another_left(tmp_path):
         "5 0 1 none nothing 5",
     ]
     assert outputs == bench.run_each(made, every, limits, most_cpu_s=5.0)
+    long = bench.build(Program({"a.c": LONG}), GCC)  # more than is held back, and than a file holds
+    assert bench.run_many(long, every, limits, 5.0) == [f"{n:{300_000 + n}}" for n in range(1, 6)]
     large = replace(made.program, files={"a.c": LEAVES.replace("table[1000]", "table[4000000]")})
     assert bench.run_many(bench.build(large, GCC), every, limits, 5.0) == outputs
     assert bench.run_many(made, [], limits, 5.0) == []

@@ -24,8 +24,9 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-enum { MOST_B = 1 << 20, MOST_KEPT_B = 1 << 21, BELOW_B = 1 << 16, STACK_B = 1 << 17, REGIONS = 256 };
+enum { MOST_B = 1 << 20, MOST_KEPT_B = 1 << 21, BELOW_B = 1 << 16, STACK_B = 1 << 17, SAID_B = 1 << 16, REGIONS = 256 };
 static char *next, *end, *printed;
+static int nowhere;
 
 static char *text(void) {
   char *said = next;
@@ -71,7 +72,7 @@ static long spent_ms(void) {
 static int becomes(int out, int both, char **arguments, int count) {
   static char words[1 << 16];
   char *to = words;
-  int nowhere = open("/dev/null", O_RDWR), given = nowhere;
+  int given = nowhere;
   for (int i = 0; i < count; i++) {
     char *said = text();
     size_t size = strlen(said) + 1;
@@ -86,13 +87,13 @@ static int becomes(int out, int both, char **arguments, int count) {
   dup2(given, 0);
   dup2(out, 1);
   dup2(both ? out : nowhere, 2);
-  close(nowhere);
   if (given != nowhere) close(given);
   return 1;
 }
 
-static void told(int status, size_t size) {
-  for (size_t i = 0; i < size; i++) /* a byte is a character */
+/* As it is told: a byte is a character. */
+static void told(int status, char *printed, size_t size, void (*put)(const char *, size_t)) {
+  for (size_t i = 0; i < size; i++)
     if (printed[i] & 0x80) printed[i] = '?';
   char head[64];
   put(head, (size_t)sprintf(head, "%d %zu\n", status, size));
@@ -105,11 +106,23 @@ typedef struct { char *low, *high, *copy; } Region;
 typedef struct {
   ucontext_t child, server;
   Region saved[REGIONS], known[REGIONS], now[REGIONS];
-  char **arguments, *kept, *break_, *after, maps[1 << 16];
-  int saved_count, known_count, count, both, out, number;
+  char **arguments, *kept, *break_, *after, maps[1 << 16], said[SAID_B];
+  int saved_count, known_count, count, both, out, number, statm;
   long most_ms, pages;
+  off_t from;
+  size_t said_b;
 } Server;
 static Server *server;
+
+/* What is told is held back and put out in large parts. */
+static void hold(const char *from, size_t size) {
+  if (size > SAID_B - server->said_b) {
+    put(server->said, server->said_b);
+    server->said_b = 0;
+  }
+  if (size > SAID_B) put(from, size);
+  else memcpy(server->said + server->said_b, from, size), server->said_b += size;
+}
 
 static size_t content(const char *path, char *to, size_t most) {
   int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -122,7 +135,8 @@ static size_t content(const char *path, char *to, size_t most) {
 
 static long pages_mapped(void) {
   char said[128];
-  content("/proc/self/statm", said, sizeof said);
+  ssize_t got = pread(server->statm, said, sizeof said - 1, 0);
+  said[got > 0 ? got : 0] = 0;
   return atol(said);
 }
 
@@ -206,12 +220,17 @@ static void serve(void) {
     if (child < 0 || waitpid(child, &status, 0) < 0) status = 1;
     put_back();
     next = server->after;
-    off_t size = lseek(server->out, 0, SEEK_END);
-    if (size >= MOST_B) status = 1, size = MOST_B;
-    if (pread(server->out, printed, (size_t)size, 0) != size) status = 1;
-    if (ftruncate(server->out, 0) || lseek(server->out, 0, SEEK_SET)) _exit(1);
-    told(status, (size_t)size);
+    off_t here = lseek(server->out, 0, SEEK_END), size = here - server->from;
+    if (size < 0 || size >= MOST_B) status = 1, size = size < 0 ? 0 : MOST_B;
+    if (pread(server->out, printed, (size_t)size, server->from) != size) status = 1;
+    server->from = here;
+    if (here >= MOST_B) { /* the file begins anew */
+      server->from = 0;
+      if (ftruncate(server->out, 0) || lseek(server->out, 0, SEEK_SET)) _exit(1);
+    }
+    told(status, printed, (size_t)size, hold);
   }
+  put(server->said, server->said_b);
   _exit(0);
 }
 
@@ -222,6 +241,7 @@ static void in_children(char **arguments, int count, int both, long most_ms) {
   char *stack = (char *)shared_b(STACK_B);
   server->arguments = arguments, server->count = count, server->both = both, server->most_ms = most_ms;
   server->out = memfd_create("output", MFD_CLOEXEC);
+  server->statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
   getcontext(&server->child);
   if (!server->number) {
     if (!save()) return;
@@ -241,6 +261,7 @@ __attribute__((constructor)) static void each_input(int argc, char **argv) {
   char said[32];
   unsetenv("LD_PRELOAD");
   read_all();
+  nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
   int count = atoi(text()), both, shares;
   long most_ms = atol(text());
   both = atoi(text());
@@ -265,7 +286,7 @@ __attribute__((constructor)) static void each_input(int argc, char **argv) {
       if ((size += (size_t)got) == MOST_B) kill(child, SIGKILL);
     close(ends[0]);
     if (child < 0 || waitpid(child, &status, 0) < 0) status = 1;
-    told(status, size);
+    told(status, printed, size, put);
     for (int i = 0; i <= count; i++) text();
   }
   _exit(0);
