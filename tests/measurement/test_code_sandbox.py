@@ -177,6 +177,14 @@ def test_calls_that_lead_out_of_a_sandbox_are_refused(folder):
 
 
 @confined
+def test_cpu_seconds_of_what_is_stopped_are_counted(folder, monkeypatch):
+    monkeypatch.setattr(capture, "group_cpu_s", lambda leader: 7.0 if leader else 0.0)
+    run = Bubblewrap().run(["yes"], folder, limits=SandboxLimits(output_b=2**16))
+    assert (run.stopped, run.cpu_s) == ("stopped after 64 KiB of output", 7.0)
+    assert Bubblewrap().run(["true"], folder).cpu_s < 7.0  # the kernel tells
+
+
+@confined
 def test_cpu_seconds_and_endings_are_known_outside(folder):
     run = shell(folder, "for ((i = 0; i < 60000; i++)); do :; done; kill -SEGV $$")
     assert run.cpu_s > 0.02

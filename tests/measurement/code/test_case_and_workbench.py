@@ -210,7 +210,10 @@ int main(int count, char **words) {
 LONG = """
 #include <stdio.h>
 #include <stdlib.h>
-int main(int count, char **words) { return !printf("%*d", 300000 + atoi(words[1]), atoi(words[1])); }
+int main(int count, char **words) {
+  int n = atoi(words[1]);
+  return !printf("%*d", 300000 + n, n);
+}
 """
 
 

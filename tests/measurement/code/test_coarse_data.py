@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from dataclasses import replace
 from importlib.resources import files
 
 import pytest
 
 from rheostat.measurement.code import verifier
+from rheostat.measurement.code.altered.coarse_data import among_equals
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.programs.program_inputs import InputRange, ProgramInputs
 from rheostat.measurement.code.sandboxed.sandbox import Bubblewrap
 from rheostat.measurement.code.toolchain import absent, archer_absent
+from tests.measurement.code.rung_cases import of
+from tests.measurement.scripted import done
 
 LACKING = Bubblewrap().why() or absent("gcc") or archer_absent()
 TEXT = """#include <stdio.h>
@@ -67,6 +71,15 @@ def test_of_equal_maxima_the_first_has_to_be_taken(data: dict[str, str]) -> None
     assert found[""].rejected_by == "races"
     assert "where many values are equal" in found[""].findings[0].message
     assert found[FIRST].accepted
+
+
+def test_what_never_ends_on_equal_data_is_not_run_with_more_threads(case, box) -> None:
+    own = of(case, "openmp").candidate
+    own = replace(own, files={"a.c": "int candidate;\n#pragma omp critical"})
+    box.says["candidate", "run sh"] = done(status=137, stopped="stopped after 7 s of CPU time")
+    assert among_equals(replace(case, candidate=own), own) == []
+    runs = [a for a in box.asked("run sh") if a.whose == "candidate"]
+    assert {a.environment["OMP_NUM_THREADS"] for a in runs} == {"1"}
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no compiler")

@@ -96,6 +96,8 @@ def test_among_equals_one_thread_has_to_do_as_the_original(case, box):
     assert found.message.startswith(
         "with n=5 where the last of 4 threads comes first and many values are equal, output line 1"
     )
+    alone = next(a for a in box.asked("run sh") if a.whose == "candidate")
+    assert (alone.stdin.split("\0")[1], alone.limits.cpu_s) == ("2000", 1.0)  # many never end
     box.says["candidate", "run sh"] = done("sum 8")  # on one thread, too
     assert last_first(openmp, own) == []
 

@@ -18,6 +18,7 @@ from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.races.lock_sets import LOCKS, WAITING, with_runtime
 from rheostat.measurement.code.races.task_memory import RUNTIME as TASK_MEMORY
 from rheostat.measurement.code.reference import Expected
+from rheostat.measurement.code.sandboxed.capture import SandboxRun
 from rheostat.measurement.code.toolchain import BuildKind, object_file, quick_linker
 from rheostat.measurement.code.verdict import Finding
 from rheostat.measurement.code.workbench import roomy
@@ -78,16 +79,18 @@ def among_equals(case: Case, program: Program) -> list[Finding]:
         run = case.bench.run(ours, expected.given, limits=case.limits(expected))
         known = replace(expected, output=run.stdout)
 
-        def wrong(count: int, seed: int, known: Expected = known) -> list[Finding]:
+        def printed(count: int, seed: int, known: Expected = known) -> SandboxRun:
             given = {"RHEOSTAT_GIVES_WAY": str(seed), "OMP_SCHEDULE": "static,1"}
-            run = case.bench.run(theirs, known.given, threads=count, environment=given,
-                                 limits=roomy(case.limits(known, count), 5.0))  # fmt: skip
+            return case.bench.run(theirs, known.given, threads=count, environment=given,
+                                  limits=roomy(case.limits(known, count), 5.0))  # fmt: skip
+
+        def wrong(run: SandboxRun, known: Expected = known) -> list[Finding]:
             return [] if run.stopped else case.wrong("races", run, known, EQUALS + WAITING)
 
-        if not run.ok or wrong(1, 1):
+        if not run.ok or (alone := printed(1, 1)).stopped or wrong(alone):
             continue
         for seed in range(1, ORDERS + 1):
-            if findings := wrong(THREADS, seed):
+            if findings := wrong(printed(THREADS, seed)):
                 return findings
     return []
 

@@ -9,6 +9,7 @@ as they are and with data of few different values.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from rheostat.measurement.code.altered.coarse_data import PLAIN, coarse, picks
 from rheostat.measurement.code.case import Case
@@ -27,6 +28,8 @@ WAYS = ((4, "static"), (8, "static,1"))
 """Threads and how loops are dealt out: to neighbours in parts, and in turn."""
 SOME, SOME_EQUAL, SLOWER = 64, 24, 5.0
 """Of many inputs, how many are run so, as they are and coarse; what waiting adds to a run."""
+EQUAL_S, EQUAL_RUN_S = 2.0, 1.0
+"""CPU seconds of one thread on coarse data, where many a program never ends; of one run."""
 LAST_FIRST = " where the last of {} threads comes first"
 EQUALS = " and many values are equal"
 Known = tuple[ProgramInput, str]
@@ -69,10 +72,10 @@ def _among_equals(case: Case, program: Program, quick: Sequence[ProgramInput]) -
     if not (ours.ok and theirs.ok):
         return []
     every = [*quick, *(g for g, _ in case.many[:SOME_EQUAL])]
-    limits = roomy(case.limits(case.reference.expected[0]), SLOWER)
-    one, other = (case.bench.run_each(b, every, limits) for b in (ours, theirs))
+    limits = replace(roomy(case.limits(case.reference.expected[0]), SLOWER), cpu_s=EQUAL_RUN_S)
+    one, other = (case.bench.run_each(b, every, limits, most_cpu_s=EQUAL_S) for b in (ours, theirs))
     known = [
-        (g, out) for g, out, got in zip(every, one, other, strict=True)
+        (g, out) for g, out, got in zip(every, one, other, strict=False)
         if out is not None and got is not None
         and not differences(got, out, case.reference.agreed)
     ]  # fmt: skip

@@ -104,9 +104,10 @@ def captured(
         texts, stopped = _read(process, limits, began)
     finally:
         stopped = stopped or _waited(process, began, limits)
+        running_s = group_cpu_s(process.pid) if stopped else 0.0  # of what nobody waits for
         used = _ended(process)
     seconds = time.perf_counter() - began
-    cpu_s = used.ru_utime + used.ru_stime
+    cpu_s = max(used.ru_utime + used.ru_stime, running_s)
     killed = process.returncode in (-signal.SIGKILL, 128 + signal.SIGKILL)
     if not stopped and killed and cpu_s > COUNTED_AT_LEAST * limits.cpu_s:
         stopped = f"stopped after {limits.cpu_s:.3g} s of CPU time"
