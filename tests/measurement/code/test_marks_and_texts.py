@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -95,7 +96,7 @@ def test_every_block_and_both_ways_of_a_comparison_have_a_byte():
         ("entry", 20, False), ("a", 23, False), ("cleanup", 24, True),
         ("b", 25, False)]  # fmt: skip
     (c,) = made.comparisons
-    assert c == Comparison(("a.c", 3, 2), "lt", "7", True, 21, ("a", "b"), "main")
+    assert c == Comparison(("a.c", 3, 2), "lt", "7", True, 21, ("a", "b"), "main", value="%cmp")
     assert made.end == 26
     rows = made.text.splitlines()
     at = rows.index("  %cmp = icmp slt i32 %x, 7, !dbg !5")
@@ -240,6 +241,16 @@ def test_a_way_not_taken_that_comes_to_nothing_is_no_question(blocks, open_):
     assert bool(left_of([one], seen, ROWS).comparisons) is open_
     turned = Marked("", 6, [compared(0, targets=("b", "a"))], graph(**blocks), {"main"})
     assert bool(left_of([turned], bytes([1, 0, 1, 0, 0, 1]), ROWS).comparisons) is open_
+
+
+@pytest.mark.parametrize(("value", "open_"), [("%x", True), ("%n", False)])
+def test_an_error_for_what_data_hold_is_a_question(value, open_):
+    rows = ("%p = getelementptr inbounds double, ptr %a, i64 %i", "%x = load double, ptr %p",
+            "%n = load i32, ptr %n.addr")  # fmt: skip
+    c = replace(compared(0, targets=("a", "b")), value=value)
+    blocks = graph(a=Block(2), b=Block(3, stops=True))
+    one = Marked(function(*rows, name="main"), 4, [c], blocks, {"main"})
+    assert bool(left_of([one], bytes([0, 1, 1, 0]), ROWS).comparisons) is open_
 
 
 def test_both_ways_to_one_block_are_a_question():

@@ -21,6 +21,8 @@ from rheostat.measurement.code.parsing.diagnostics import sanitizer_findings, wi
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.programs.program_inputs import ProgramInput
 from rheostat.measurement.code.reached.marked_runs import WHY, unreached
+from rheostat.measurement.code.reached.mutant_runs import WHY as NO_EFFECT
+from rheostat.measurement.code.reached.mutant_runs import never_shown
 from rheostat.measurement.code.reference import SANITIZER_OPTIONS, Expected
 from rheostat.measurement.code.sandboxed.capture import SandboxRun
 from rheostat.measurement.code.surroundings.another_library import elsewhere
@@ -147,7 +149,8 @@ def output(case: Case) -> Evidence:
         return case.failed("output", rare)
     if otherwise := elsewhere(case):
         return case.failed("output", otherwise)
-    every_doubt = ((other_data, DATA), (unreached, WHY), (idle_kernels, IDLE), (weak_hashes, ALIKE))
+    every_doubt = ((other_data, DATA), (unreached, WHY), (idle_kernels, IDLE), (weak_hashes, ALIKE),
+                   (never_shown, NO_EFFECT))  # fmt: skip
     for doubts, why in every_doubt:
         if findings := doubts(case):
             return case.not_shown("output", findings, why)

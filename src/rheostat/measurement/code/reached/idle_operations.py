@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rheostat.measurement.code.reached.constant_values import CUT, LEAST_CUT, NAME, bounds
 from rheostat.measurement.code.reached.truths import STORED
@@ -54,12 +54,16 @@ LOAD = re.compile(r"load [^,]+, ptr ([%@][^\s,]+)")
 
 @dataclass(frozen=True)
 class Idle:
-    """A value that may change nothing: its type, the number that it then is, and how to say it."""
+    """A value that may change nothing: its type, the number that it then is, and how to say it.
+
+    ``side`` is left or right for an operand of an instruction.
+    """
 
     type_: str
     value: str
     neutral: int
     said: str
+    side: str = field(default="", kw_only=True)
 
     def compared(self, name: str) -> str:
         """The instruction that tells whether it is that number.
@@ -201,4 +205,5 @@ def idle(
             counts = read and not other.startswith("%")
             if source(value) and not (grows or counts):
                 neutral = NEUTRAL.get(sign, 0)
-                yield Idle(m["type"], value, neutral, NOTHING.format(neutral, side, sign))
+                said = NOTHING.format(neutral, side, sign)
+                yield Idle(m["type"], value, neutral, said, side=side)

@@ -264,7 +264,7 @@ def _marked(
 
     Values are kept of the candidate's own lines; of the original's only where they are all that is.
     """
-    if program.build or _unmarked(case, program) or compiler_absent(program, "clang"):
+    if not is_marked(case, program):
         return None
     whole: list[Marked] = []
     for made in compiler_texts(case, program):
@@ -291,15 +291,20 @@ def _marked(
     return (built, whole) if built.ok else None
 
 
-def _unmarked(case: Case, program: Program) -> bool:
-    """Whether it is for a device: the host is slow with what is quick in another language."""
+def is_marked(case: Case, program: Program) -> bool:
+    """Whether its text can have marks.
+
+    Not where a command of its own builds it, nor where it is for a device: the host is slow with
+    what is quick in another language.
+    """
     on_host = program.language == "cuda" and case.on_host and case.original_on_host
-    return program.language in UNMARKED and not on_host
+    for_device = program.language in UNMARKED and not on_host
+    return not (program.build or for_device or compiler_absent(program, "clang"))
 
 
 def _refused(case: Case, program: Program) -> bool:
     """Whether the compiler refuses its text; a build that was stopped, by load say, is none."""
-    if not case.original.inputs.ranges or program.build or _unmarked(case, program):
+    if not (case.original.inputs.ranges and is_marked(case, program)):
         return False
     return any(not made.ok and not made.said.stopped for made in compiler_texts(case, program))
 

@@ -204,7 +204,7 @@ class _Marker:
         if other := self._constant(m["one"]):
             how, value, constant = MIRRORED[how], m["other"], other
         yield from self._kept(Comparison(at, how, constant, asked[1], self.made.end, targets,
-                                         self.function), m["value"])  # fmt: skip
+                                         self.function, value=m["value"]), m["value"])  # fmt: skip
         yield from self._margin(m, at)
         if how in ("lt", "gt") and constant and self._is_choice(at, constant, value, targets or ()):
             sign = m["how"][:-2]

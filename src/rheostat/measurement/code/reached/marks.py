@@ -22,7 +22,8 @@ class Comparison:
 
     ``offset`` is the byte of false, the next one that of true; ``asks_this`` says whether true
     means that ``how`` holds; ``targets`` are the blocks of true and false, where it decides them.
-    ``of`` is the byte of another comparison, which has to have come out both ways.
+    ``of`` is the byte of another comparison, which has to have come out both ways; ``value`` is
+    what LLVM's text calls it.
     """
 
     at: At
@@ -33,6 +34,7 @@ class Comparison:
     targets: tuple[str, str] | None
     function: str
     of: int = -1
+    value: str = ""
 
 
 @dataclass

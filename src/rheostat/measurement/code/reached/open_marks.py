@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from rheostat.measurement.code.programs.program import PRAGMA, Program
 from rheostat.measurement.code.reached.constant_values import Narrowing
+from rheostat.measurement.code.reached.error_ends import DataFlow
 from rheostat.measurement.code.reached.marks import Block, Comparison, Marked
 
 PRAGMA_LINE = re.compile(PRAGMA)
@@ -47,9 +48,10 @@ def left_of(whole: Sequence[Marked], seen: bytes, program: Program) -> Left:
     Left
         Without what OpenMP's pragmas make, and what leads to nothing but an error's end.
     """
-    made = _made_by_pragmas(program)
+    made = made_by_pragmas(program)
     held, failed, counts = set[Key](), set[Key](), dict[Key, Comparison]()
     for one in whole:
+        flow = DataFlow(one.text)
         for c in one.comparisons:
             how = made.get(c.at[:2], "")
             chosen = how == ORDER and _is_chosen(program.row(*c.at[:2]), c.constant)
@@ -61,7 +63,7 @@ def left_of(whole: Sequence[Marked], seen: bytes, program: Program) -> Left:
             false, true = bool(seen[c.offset]), bool(seen[c.offset + 1])
             held |= {key} if (true if c.asks_this else false) else set()
             failed |= {key} if (false if c.asks_this else true) else set()
-            if true != false and not _harmless(one, seen, c, true):
+            if true != false and not _harmless(one, seen, c, true, flow):
                 counts[key] = c
     left = Left([(c, k not in held) for k, c in counts.items() if (k in held) != (k in failed)])
     left.lines = {(f, n) for f, n in _never(whole, seen) - made.keys()
@@ -102,10 +104,16 @@ def _ways(one: Marked, function: str) -> set[str]:
     return known
 
 
-def _harmless(one: Marked, seen: bytes, c: Comparison, came_true: bool) -> bool:
-    """Whether the way not taken ends with an error, or joins the other with nothing done."""
+def _harmless(
+    one: Marked, seen: bytes, c: Comparison, came_true: bool, flow: DataFlow
+) -> bool:  # fmt: skip
+    """Whether the way not taken ends with an error, or joins the other with nothing done.
+
+    An error for what data holds is a question.
+    """
     if c.targets is None:
         return False
+    errors: list[str] = []
     taken, missing = c.targets if came_true else c.targets[::-1]
     joined = one.blocks.get((c.function, taken))
     visited: set[str] = set()
@@ -117,16 +125,19 @@ def _harmless(one: Marked, seen: bytes, c: Comparison, came_true: bool) -> bool:
         visited.add(label)
         if block is None or seen[block.offset]:
             return False
+        if block.stops:
+            errors.append(label)
         return block.stops or (not block.acts and all(map(harmless, block.targets)))
 
-    return missing != taken and harmless(missing)
+    alone = missing != taken and harmless(missing)
+    return alone and not (errors and c.value and flow.on_data(c.function, c.value))
 
 
-def _made_by_pragmas(program: Program) -> dict[tuple[str, int], str]:
+def made_by_pragmas(program: Program) -> dict[tuple[str, int], str]:
     r"""Lines of OpenMP's pragmas, and the heads of the loops behind them, by what is made there.
 
     >>> text = "#pragma omp for collapse(2)\nfor (;;)\nfor (;;)\nfor (;;) ;"
-    >>> {n: how for (_, n), how in _made_by_pragmas(Program({"a.c": text}, "openmp")).items()}
+    >>> {n: how for (_, n), how in made_by_pragmas(Program({"a.c": text}, "openmp")).items()}
     {1: 'whole', 2: 'order', 3: 'order'}
     """
     made: dict[tuple[str, int], str] = {}

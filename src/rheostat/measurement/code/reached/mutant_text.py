@@ -1,0 +1,195 @@
+"""LLVM's text of a program in which one decision can be made the same each time, one operand idle.
+
+Mutant schemata: all mutants stand in one text, and a number that each run is given says which one
+it is.  A site also counts how often it came out either way.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+
+from rheostat.measurement.code.case import LEAST_NUMBER
+from rheostat.measurement.code.reached.choices import LABEL
+from rheostat.measurement.code.reached.constant_values import NAME
+from rheostat.measurement.code.reached.constants import (
+    CONSTANT,
+    asked_before,
+    constant_loads,
+    globals_set_once,
+    set_once,
+)
+from rheostat.measurement.code.reached.error_ends import DataFlow
+from rheostat.measurement.code.reached.idle_operations import COMPUTED, SIGNS, idle
+from rheostat.measurement.code.reached.marks import At
+
+DEFINED = re.compile(r"define .*?@(?P<name>[-\w.$]+|\"[^\"]*\")\(")
+DECIDED = re.compile(
+    rf"(?P<head>\s*)(?P<value>{NAME}) = (?P<rest>[if]cmp [a-z ]+(?:i\d+|float|double) "
+    r"(?P<one>[^\s,]+), (?P<other>[^\s,]+).*)$"
+)
+EQUAL = ("icmp eq", "icmp ne", "fcmp oeq", "fcmp une")
+LOOP = re.compile(r"(?:omp\.)?(?:inner\.)?(?:for|while|do)\.cond")
+SITE = "%rheostat_mutant"
+DECLARED = "@rheostat_mutant = external global i32\n@rheostat_outcomes = external global [1 x i64]"
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where a decision or an operand stands, its number, and what an operand is called.
+
+    ``said`` is empty for a decision.  Mutant ``2 * number`` makes a decision false or an operation
+    what it is without the operand, the next one makes a decision true.
+    """
+
+    at: At
+    number: int
+    said: str = ""
+
+
+def with_mutants(
+    code: str, place: Callable[[str], At | None], first: int = 0
+) -> tuple[str, list[Site]]:
+    """The text with sites from number ``first`` on.
+
+    Parameters
+    ----------
+    code : str
+        What clang writes before it optimises.
+    place : callable
+        Where a row of it comes from if it is to have sites, else None.
+    first : int
+        The first free number.
+    """
+    made = _Mutated(code, place, first)
+    return "\n".join([*made.rows(), DECLARED, ""]), made.sites
+
+
+class _Mutated:
+    def __init__(self, code: str, place: Callable[[str], At | None], first: int) -> None:
+        self.code, self.place, self.first = code, place, first
+        self.sites: list[Site] = []
+        self.of_file, self.flow = globals_set_once(code), DataFlow(code)
+
+    def rows(self) -> Iterator[str]:
+        function: list[str] = []
+        for row in self.code.splitlines():
+            if function:
+                function.append(row)
+                if row == "}":
+                    yield from self._function(function)
+                    function = []
+            elif m := DEFINED.match(row):
+                self.name, function = m["name"], [row]
+            else:
+                yield row
+
+    def _function(self, rows: list[str]) -> Iterator[str]:
+        if not any(map(self.place, rows)):
+            yield from rows
+            return
+        self.whole = rows
+        self.defined = dict(r.strip().split(" = ", 1) for r in rows[1:] if " = " in r)
+        self.known = self.of_file | {
+            p: v for p, v in set_once(rows).items() if CONSTANT.fullmatch(v)
+        }
+        asked = asked_before(rows, self.defined)
+        label = "entry"
+        block: list[str] = []
+        yield rows[0]
+        for row in [*rows[1:], "end:"]:
+            if m := LABEL.match(row):
+                constant = constant_loads(block, self.defined, asked.get(label, {}))
+                for one in block:
+                    yield from self._row(label, one, constant)
+                label, block = m[1], []
+            block.append(row)
+
+    def _row(self, label: str, row: str, constant: Collection[str]) -> Iterator[str]:
+        at = self.place(row)
+        if at is None:
+            yield row
+        elif m := DECIDED.match(row):
+            asked = not LOOP.match(label) and self._is_asked(m)
+            yield from self._decision(at, m) if asked else [row]
+        else:
+            yield from self._operands(at, row, constant)
+
+    def _is_asked(self, m: re.Match[str]) -> bool:
+        """Whether it is with a number that somebody chose, or whether two data are equal."""
+        sides = m["one"], m["other"]
+        if all(side.startswith("%") for side in sides):
+            equal = m["rest"].startswith(EQUAL)
+            return equal and any(self.flow.on_data(self.name, side) for side in sides)
+        return any(map(_is_own, sides))
+
+    def _site(self, at: At, said: str = "") -> tuple[int, str]:
+        number = self.first + len(self.sites)
+        self.sites.append(Site(at, number, said))
+        return number, f"{SITE}.{number}"
+
+    def _decision(self, at: At, m: re.Match[str]) -> Iterator[str]:
+        number, name = self._site(at)
+        was = f"{name}.was"
+        yield f"{m['head']}{was} = {m['rest']}"
+        yield from _counted(number, was)
+        yield from _is(number, 2 * number + 1, "true")
+        yield f"  {name}.other = select i1 {name}.false, i1 false, i1 {was}"
+        yield f"{m['head']}{m['value']} = select i1 {name}.true, i1 true, i1 {name}.other"
+
+    def _operands(self, at: At, row: str, constant: Collection[str]) -> Iterator[str]:
+        """An operation whose result may be one of its operands; the other then changes nothing."""
+        m = COMPUTED.match(row)
+        some = idle(row, self.whole, self.defined, self.known, constant) if m else ()
+        sides = [one for one in some if one.side]
+        if m is None or not sides:
+            yield row
+            return
+        value, type_ = m["value"], m["type"]
+        made = f"{SITE}.{self.first + len(self.sites)}.was"
+        yield row.replace(value, made, 1)
+        for one in sides:
+            other = m["right" if one.side == "left" else "left"]
+            sign = SIGNS[m["how"][-3:]]
+            number, name = self._site(at, f"what stands {one.side} of {sign}")
+            same = "fcmp oeq" if type_ in ("float", "double") else "icmp eq"
+            yield f"  {name}.idle = {same} {type_} {made}, {other}"
+            yield from _counted(number, f"{name}.idle")
+            last = value if one is sides[-1] else f"{name}.now"
+            yield f"  {last} = select i1 {name}.false, {type_} {other}, {type_} {made}"
+            made = last
+
+
+def _is_own(operand: str) -> bool:
+    """Whether a comparison is with a number that somebody chose, not with an end.
+
+    >>> [_is_own(x) for x in ("7", "-40", "0", "-1", "%n", "1.5e+00", "0x3FEF0", "0.0e+00")]
+    [True, True, False, False, False, True, True, False]
+    """
+    if operand.startswith("0x"):
+        return True
+    known = CONSTANT.fullmatch(operand) and operand[-1].isdigit()
+    most = 0 if "." in operand else LEAST_NUMBER - 1
+    return bool(known) and abs(float(operand)) > most
+
+
+def _counted(number: int, value: str) -> Iterator[str]:
+    """Count how a site came out, and whether this run is its first mutant."""
+    name = f"{SITE}.{number}"
+    yield f"  {name}.index = zext i1 {value} to i64"
+    yield f"  {name}.place = getelementptr i64, ptr {_of(2 * number)}, i64 {name}.index"
+    yield f"  {name}.before = load i64, ptr {name}.place"
+    yield f"  {name}.after = add i64 {name}.before, 1"
+    yield f"  store i64 {name}.after, ptr {name}.place"
+    yield from _is(number, 2 * number, "false")
+
+
+def _is(number: int, mutant: int, word: str) -> Iterator[str]:
+    name = f"{SITE}.{number}.{word}"
+    yield f"  {name}.run = load i32, ptr @rheostat_mutant"
+    yield f"  {name} = icmp eq i32 {name}.run, {mutant}"
+
+
+def _of(index: int) -> str:
+    return f"getelementptr (i64, ptr @rheostat_outcomes, i64 {index})"

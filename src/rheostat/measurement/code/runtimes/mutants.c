@@ -1,0 +1,50 @@
+/* Which mutant a run is, by its number in the file "mutants", and how often each site came out either
+   way, left in the file "outcomes".  SITES stands before this text.  A mutant may run on for ever: it
+   has MOST_MS of CPU time. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+enum { MOST_MS = 30 };
+int rheostat_mutant = -1;
+long rheostat_outcomes[2 * SITES] = {0};
+
+static int opened(const char *name, int how) {
+  const char *folder = getenv("XDG_CACHE_HOME");
+  char path[4096];
+  if (!folder) return -1;
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  return open(path, how | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
+static long run_number(void) {
+  const char *number = getenv("RHEOSTAT_RUN");
+  return number ? atol(number) - 1 : 0;
+}
+
+__attribute__((constructor(101))) static void chosen(void) {
+  int file = opened("mutants", O_RDONLY);
+  if (file < 0) return;
+  if (pread(file, &rheostat_mutant, sizeof rheostat_mutant, run_number() * (long)sizeof rheostat_mutant) !=
+      sizeof rheostat_mutant)
+    rheostat_mutant = -1;
+  close(file);
+  struct itimerval most = {{0, 0}, {0, MOST_MS * 1000}};
+  if (rheostat_mutant >= 0) setitimer(ITIMER_PROF, &most, 0);
+}
+
+__attribute__((destructor)) static void left(void) {
+  int file = rheostat_mutant < 0 ? opened("outcomes", O_WRONLY | O_CREAT) : -1;
+  if (file < 0) return;
+  if (pwrite(file, rheostat_outcomes, sizeof rheostat_outcomes, run_number() * (long)sizeof rheostat_outcomes) < 0)
+    perror("outcomes");
+  close(file);
+}
+#ifdef __cplusplus
+}
+#endif
