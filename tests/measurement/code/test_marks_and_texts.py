@@ -25,6 +25,7 @@ from rheostat.measurement.code.reached.marked_runs import (
 from rheostat.measurement.code.reached.marked_text import marked
 from rheostat.measurement.code.reached.marks import Block, Comparison, Marked, still_asked
 from rheostat.measurement.code.reached.open_marks import Left, left_of
+from rheostat.measurement.code.toolchain import quick_linker
 from rheostat.measurement.code.verdict import Finding
 from tests.measurement.code.rung_cases import given, of
 
@@ -404,7 +405,8 @@ def test_bytes_that_runs_left_are_a_plain_file_of_so_many(tmp_path):
 def test_marked_texts_are_linked_with_what_keeps_the_marks():
     own = Program({"a.cc": "", "b.c": ""}, "openmp", flags=("-O3", "-lm"))
     made = with_marks(own, [Marked("one", 5), Marked("two", 9)], b"", ())
-    assert made.build[2] == ("{cxx} -O1 -w -pthread -fopenmp rheostat_reached0.ll "
+    linker = "".join(f"{word} " for word in quick_linker(own.flags))
+    assert made.build[2] == (f"{{cxx}} -O1 -w -pthread {linker}-fopenmp rheostat_reached0.ll "
                              "rheostat_reached1.ll reached.c -lm -o program")  # fmt: skip
     assert made.files["rheostat_reached1.ll"] == "two\n"
     assert made.files["reached.c"].startswith("#define REACHED_B 9\n")
