@@ -25,7 +25,6 @@ TEXT = """#include <math.h>
 int omp_get_thread_num(void), omp_get_num_threads(void);
 #include <stdio.h>
 #include <stdlib.h>
-double drawn(unsigned k) { double y = (k * 2654435761u >> 1) / 2147483648.0; y *= y; return y; }
 int main(int argc, char **argv) {
   int n = argc > 1 ? atoi(argv[1]) : 100;
   unsigned s = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
@@ -53,8 +52,6 @@ NEVER = {
     "skipped": "{ if ((a[i] & 0xfffff) == 0xfffff) continue; sum += a[i] % 1000; }",
     "case": "switch (a[i]) { case 7:\n sum += 2; break; default: sum += a[i] % 1000; }",
     "refused for what data hold": "{ if (a[i] == 12345678) exit(3); sum += a[i] % 1000; }",
-    "refused for a draw": "{ static double x; x = drawn(i); if (x > 1.9) exit(3); "
-    "sum += a[i] % 1000; }",
     "ends well": "{ if (a[i] == 12345678) exit(0); sum += a[i] % 1000; }",
     "never beyond": "sum += a[i] % 8 < 7 ? a[i] % 8 : 7;",
     "never beyond, by a name": "{ static unsigned most = 7; unsigned v = a[i] % 8; "

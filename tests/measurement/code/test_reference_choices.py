@@ -435,7 +435,7 @@ def test_few_inputs_do_where_pragmas_alone_tell_a_candidate_from_the_original(
         (f"int original;\n{pragma}{loop.replace('1', '2')}", False),
         (f"#pragma GCC optimize(3)\nint original;\n{loop}", False),
     ):
-        made = replace(case, candidate=Program({"b.c": text}, "openmp"))
+        made = replace(case, candidate=Program({"a.c": text}, "openmp"))
         made.reference.original = original
         assert made.only_pragmas == few
         assert (

@@ -16,6 +16,7 @@ import numpy as np
 from rheostat.measurement.code.device_kernels.cuda_on_host import parser_absent
 from rheostat.measurement.code.parsing.compare_output import differences
 from rheostat.measurement.code.parsing.diagnostics import not_on_host
+from rheostat.measurement.code.parsing.tokens import same_tokens
 from rheostat.measurement.code.programs.program import GAP, PRAGMA, Program
 from rheostat.measurement.code.programs.program_inputs import ProgramInput
 from rheostat.measurement.code.reference import Expected, Reference
@@ -50,8 +51,12 @@ MOST_MULTIPLIED, MULTIPLES, MOST_BESIDE, BESIDE_S = 6, 8, 512, 1.0
 SAYS_WHY = re.compile(r"(?i)error|illegal|assert|terminate called|out of memory|cannot")
 PARALLEL = ("openmp", "target")
 OMP_LINE = re.compile(rf"(?m)^{GAP}*#{GAP}*pragma{GAP}+omp\b(?:[^\n\\]|\\[\s\S])*")
-DECLARES = re.compile(PRAGMA + rf"{GAP}+(?:declare|begin|end)\b")
-ASKS = re.compile(r"private|linear|simd|copyin|scan|[<>=?%/!~]|\([^()]*\(")
+DECLARES = re.compile(PRAGMA + rf"{GAP}+(?:declare|begin|end|tile|reverse|interchange|fuse)\b")
+"""What brings code with it, or puts a loop's iterations in another order on one thread, too."""
+ASKS = re.compile(
+    r"private|linear|simd|copyin|scan|masked|cancel|error|[<>=?%/!~&|^]|\([^()]*\(|"
+    r"\b(?!reduction|map|to|from|depend)\w+\s*\([^()]*[-+*]"
+)
 """In a pragma: copies of variables, lanes, and what is calculated beside sizes of sections."""
 CONDITIONAL = re.compile(rf"(?m)^{GAP}*#{GAP}*(?:if|elif)")
 FOR_DEVICES = ("cuda", "opencl")
@@ -211,12 +216,19 @@ class Case:
     def only_pragmas(self) -> bool:
         """Whether OpenMP's pragmas alone tell it from the original: on one thread both do the same.
 
-        A reduction of its own brings code with it.
+        By the text and by what the compiler makes of it.
         """
         one, other = self.candidate, self.original
         alike = (one.flags, one.build) == (other.flags, other.build)
+        alike &= (
+            max(len(one.files), len(other.files)) == 1 or one.files.keys() == other.files.keys()
+        )
         own = [DECLARES.search(t) for t in one.files.values()]
-        return alike and not any(own) and without_pragmas(one) == without_pragmas(other)
+        if not alike or any(own) or without_pragmas(one) != without_pragmas(other):
+            return False
+        made = [self.bench.build(replace(p, language=one.language), self.kind, output=("-E",))
+                for p in (one, other)]  # fmt: skip
+        return all(m.ok for m in made) and same_tokens(*(m.said.stdout for m in made))
 
     @cached_property
     def asks_nothing_new(self) -> bool:
