@@ -205,6 +205,13 @@ def test_pragmas_that_the_build_of_the_original_does_not_read_stay_unread():
     assert "pragma" in from_cuda(f"void f(int s) {{\n{text}}}\n", "openmp", ("-fopenmp",)).text
 
 
+def test_macros_that_nothing_names_need_no_rule():
+    text = "#define OK(x) { cublasStatus_t s = x; }\n#define TWICE(x) OK(x) OK(x)\nint a;\n"
+    assert "int a;" in from_cuda(text, "openmp").text
+    with pytest.raises(DataError, match="line 1: cublasStatus_t: no rule for it"):
+        from_cuda(f"{text}void f() {{ OK(0) }}\n", "openmp")
+
+
 def test_a_problem_in_a_header_is_named_by_it():
     header = "\n__device__ int f(int v) { return __ballot_sync(~0u, v); }\n"
     with pytest.raises(DataError, match=r"k\.h, line 2: __ballot_sync is of a warp"):

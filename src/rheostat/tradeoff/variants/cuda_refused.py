@@ -12,7 +12,7 @@ from rheostat.tradeoff.variants.c_source import CSource
 from rheostat.tradeoff.variants.cuda_device import unknown_properties
 from rheostat.tradeoff.variants.cuda_helpers import HELPERS, INTRINSICS, code_of
 from rheostat.tradeoff.variants.cuda_kernels import WITHIN_WARP
-from rheostat.tradeoff.variants.cuda_text import body_of, device_functions
+from rheostat.tradeoff.variants.cuda_text import DEFINE, body_of, device_functions
 
 LIBRARIES = {
     "curand": "cuRAND", "cublas": "cuBLAS", "cusparse": "cuSPARSE", "cufft": "cuFFT",
@@ -189,6 +189,15 @@ def _declared(name: str, code: str) -> bool:
     return bool(re.search(rf"{kind}{name}\s*[=;,\[{{]", code))
 
 
+def _without_unused(code: str) -> str:
+    """A program without the macros that nothing names, as checks of libraries it does not use."""
+    while unused := [m for m in DEFINE.finditer(code)
+                     if len(re.findall(rf"\b{m[1]}\b", code)) == 1]:  # fmt: skip
+        for m in reversed(unused):
+            code = code[: m.start()] + code[m.end() :]
+    return code
+
+
 def left_over(made: str, device: str, text: str, line: Callable[[int], str]) -> Iterator[str]:
     """What is still CUDA in a translation.
 
@@ -208,7 +217,7 @@ def left_over(made: str, device: str, text: str, line: Callable[[int], str]) -> 
     str
         A problem each.
     """
-    code = code_of(made)
+    code = _without_unused(code_of(made))
     names = [m[0] for m in LEFT.finditer(code) if not _declared(m[0], code)]
     names += [m[0] for m in INTRINSIC.finditer(code_of(device))
               if m[0] not in HELPERS and m[0] not in INTRINSICS and m[0] in code

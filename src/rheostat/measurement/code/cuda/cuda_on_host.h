@@ -120,6 +120,10 @@ namespace cuda_on_host {
   std::fprintf(stderr, "\n");
   _exit(70);
 }
+/* The host's variable of a device variable's name is another one, which no kernel sees. */
+inline void written_by_host(const char *name) {
+  stop("%s is the device's: what the host assigns to it no kernel sees (cudaMemcpyToSymbol)", name);
+}
 inline int read_order() {
   for (char **e = environ; e && *e; e++)
     if (!std::strncmp(*e, "CUDA_ORDER=", 11)) return std::atoi(*e + 11);

@@ -8,7 +8,7 @@ that findings point at the program's own lines.  The rest, blocks and threads an
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import PurePosixPath
@@ -28,6 +28,12 @@ ATTRIBUTE = re.compile(r"__(?:align|launch_bounds)__\s*(\((?:[^()]|\([^()]*\))*\
 STORAGE = re.compile(
     rf"\b(?:__shared__|extern|static)\b|{ATTRIBUTE.pattern}|\balignas\s*\([^()]*\)"
 )
+OF_DEVICE = re.compile(
+    r"^[ \t]*(?:static\s+|extern\s+)?__(?:constant|device)__\s+(?:static\s+|volatile\s+)?"
+    r"[\w:<>,\s]+?[\s*]+(\w+)\s*(?:\[[^;{}()]*\]\s*)*(?:=[^;]*)?;", re.MULTILINE
+)  # fmt: skip
+"""Variables of the device: what the host assigns to one, no kernel sees."""
+FILLS = ("memcpy", "memset", "memmove", "std::memcpy", "std::memset", "std::memmove")
 ORDERS = {"backward": 1, "shuffled": 2, "shuffled again": 3}
 """Orders of threads and blocks beside the usual one, as ``CUDA_ORDER`` in the environment."""
 
@@ -53,10 +59,9 @@ def on_host(program: Program) -> Program:
     >>> print(made.files["a.cu"].partition("::launch")[2])
     (cuda_on_host::Config(2, 32), "f", [=](auto... x) { f(x...); }, a); }
     """
-    made = {
-        name: rewritten(text) if PurePosixPath(name).suffix in CODE else text
-        for name, text in program.files.items()
-    }
+    code = {n: t for n, t in program.files.items() if PurePosixPath(n).suffix in CODE}
+    of_device = frozenset(n for t in code.values() for n in OF_DEVICE.findall(t))
+    made = {**program.files, **{n: rewritten(t, of_device) for n, t in code.items()}}
     include = f'#include "{HEADER}"\n'
     made |= {name: include for name in NVIDIA_HEADERS if name not in made}
     made[HEADER] = bundled("cuda", HEADER)
@@ -72,13 +77,15 @@ def parser_absent() -> str:
     return f"{' and '.join(missing)} not installed: pip install 'rheostat[code]'" * bool(missing)
 
 
-def rewritten(text: str) -> str:
+def rewritten(text: str, of_device: Collection[str] = ()) -> str:
     """Launches and shared variables of a file in C++; macros that launch, too.
 
     Parameters
     ----------
     text : str
         CUDA.
+    of_device : collection of str
+        Variables of the device; a program that sets one as if it was the host's stops there.
 
     Returns
     -------
@@ -86,7 +93,7 @@ def rewritten(text: str) -> str:
         C++ with as many lines.
     """
     source = text.encode()
-    edits = list(_edits(source))
+    edits = [*_edits(source), *_writes(source, of_device)]
     parts, last = [], 0
     for low, high, new in sorted(edits):
         if low < last:
@@ -105,6 +112,45 @@ def _edits(source: bytes) -> Iterator[Edit]:
             yield from _shared(source, node)
         elif node.type == "preproc_arg" and b"<<<" in source[node.start_byte : node.end_byte]:
             yield from _macro_edits(source, node.start_byte, node.end_byte)
+
+
+def _writes(source: bytes, of_device: Collection[str]) -> Iterator[Edit]:
+    """Where functions of the host assign to variables of the device."""
+    if not of_device or not any(n.encode() in source for n in of_device):
+        return
+    for function in (n for n in walk(_tree(source)) if n.type == "function_definition"):
+        body = function.child_by_field_name("body")
+        head = source[function.start_byte : body.start_byte if body else function.end_byte]
+        if body is None or b"__global__" in head or b"__device__" in head:
+            continue
+        own = {_first_name(p.child_by_field_name("declarator") or p)[1] for d in walk(function)
+               if d.type in ("declaration", "parameter_declaration")
+               for p in d.children_by_field_name("declarator")}  # fmt: skip
+        for place in filter(None, map(_written, walk(body))):
+            base, name = _first_name(place)
+            if name in of_device and name not in own:
+                new = f'(cuda_on_host::written_by_host("{name}"), {name})'
+                yield base.start_byte, base.end_byte, new.encode()
+
+
+def _first_name(node: Any) -> tuple[Any, str]:
+    """What is declared, or an element of which is meant."""
+    first = next((n for n in walk(node) if n.type == "identifier"), None)
+    return first, first.text.decode() if first else ""
+
+
+def _written(node: Any) -> Any:
+    """What a statement assigns to, or fills; None for any other."""
+    if node.type == "assignment_expression":
+        return node.child_by_field_name("left")
+    if node.type == "update_expression":
+        return node.child_by_field_name("argument")
+    if node.type == "call_expression":
+        called = node.child_by_field_name("function")
+        given = node.child_by_field_name("arguments")
+        if called.text.decode() in FILLS and given.named_children:
+            return given.named_children[0]
+    return None
 
 
 def _macro_edits(source: bytes, low: int, high: int) -> Iterator[Edit]:
