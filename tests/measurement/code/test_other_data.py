@@ -61,6 +61,17 @@ WRONG = {
     "the last of equals": {"MOST": "if (a[i] >= a[at]) at = i;"},
     "counts in a byte": {"MANY": "unsigned char"},
     "a value near the greatest": {"SUMMED": "sum += (a[i] == 999984 ? 0 : a[i]) / 7.0;"},
+    "more records than there is room for": {
+        "MOST": "static int times; if (a[i] > a[at] && times++ < 30) at = i;",
+    },
+    "more falls than there is room for": {
+        "MOST": "static int down; down = i && a[i] < a[i - 1] ? down + 1 : 0; "
+        "if (a[i] > a[at] || down == 40) at = i;",
+    },
+    "many equal ones, and then another": {
+        "MOST": "static int row; int before = row; row = i && a[i] == a[i - 1] ? row + 1 : 0; "
+        "if (a[i] > a[at] || (before > 20 && row == 0 && a[i - 1])) at = i;",
+    },
     "a draw of its own": {"MOST": "if (a[i] > a[at]) at = i + (s % 99991 == 5);"},
     "a rare seed's factor": {"sum * strong": "sum * 3.0"},
 }
@@ -84,6 +95,19 @@ def test_what_another_kind_of_data_shows_is_told_and_what_draws_otherwise_is_not
     assert "where the data that it draws" in said["the last of equals"][0]
     assert "as great as they can be" in said["counts in a byte"][0]
     assert "one in sixty" in said["a value near the greatest"][0]
+    assert "a step greater than the last" in said["more records than there is room for"][0]
+    assert "a step less" in said["more falls than there is room for"][0]
+    assert "in blocks of equal ones" in said["many equal ones, and then another"][0]
+
+
+@pytest.mark.skipif(bool(LACKING), reason=LACKING)
+def test_a_part_of_a_product_is_below_what_the_random_number_is_multiplied_by() -> None:
+    drawn = {"unsigned *a =": "unsigned long limit = 1000000;\n  unsigned *a =",
+             "= draw() % 1000000;": "= (unsigned)(draw() * limit >> 28);"}  # fmt: skip
+    with verifier(_program(drawn), seed=3, count=2, options=RungOptions()) as one:
+        (found,) = other_data(Case(_program(drawn | WRONG["counts in a byte"]), one.reference))
+        assert "as great as they can be" in found.message
+        assert other_data(Case(_program(drawn | RIGHT["the other way round"]), one.reference)) == []
 
 
 def test_kernels_of_whole_numbers_are_judged_and_those_that_round_are_not(

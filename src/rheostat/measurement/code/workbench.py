@@ -236,7 +236,7 @@ class Workbench:
 
     def run_many(
         self, built: Built, every: Sequence[ProgramInput], limits: SandboxLimits, most_cpu_s: float,
-        *, kept: Path | None = None,
+        environment: dict[str, str] | None = None, *, kept: Path | None = None,
     ) -> list[str | None]:  # fmt: skip
         """The same on thousands of inputs, as many as ``most_cpu_s`` would do if each was a fork.
 
@@ -246,12 +246,14 @@ class Workbench:
             return []
         if built.program.language != "opencl" and not is_on_host(built.program, built.kind):
             asked = each_input.asked(every, most_cpu_s, self.reads_stderr, shares=True)
-            run = self._from_one_start(built, replace(every[0], stdin=asked), limits, kept=kept)
+            run = self._from_one_start(built, replace(every[0], stdin=asked), limits,
+                                       environment=environment, kept=kept)  # fmt: skip
             outputs = each_input.printed(run.stdout)
             counted_s = run.cpu_s + each_input.FORK_S * len(outputs)
             if run.ok and (len(outputs) == len(every) or counted_s > most_cpu_s / 2):
                 return outputs
-        return self.run_each(built, every, limits, most_cpu_s=most_cpu_s, kept=kept)
+        return self.run_each(built, every, limits, most_cpu_s=most_cpu_s,
+                             environment=environment, kept=kept)  # fmt: skip
 
     def _from_one_start(
         self, built: Built, given: ProgramInput, limits: SandboxLimits, beside: Sequence[str] = (),

@@ -245,6 +245,8 @@ def _greatest(f: _Drawing, groups: Mapping[str, str | None], said: str) -> int |
     if "of" not in groups:
         return (1 << (bits if "mersenne" in said and "Lm64" in said else RAND_BITS)) - 1
     whole = _most(f, groups["of"] or "")
+    if how == "lshr" and (below := _below(f, groups["of"] or "", by)):
+        return below
     if not by:
         return min(whole, (1 << bits - 1) - 1) if how == "sitofp" else whole
     if not by.isdecimal():
@@ -252,6 +254,22 @@ def _greatest(f: _Drawing, groups: Mapping[str, str | None], said: str) -> int |
     if how == "and" and int(by) & (int(by) + 1):
         return -1
     return _kept(how, whole, int(by))
+
+
+def _below(f: _Drawing, value: str, by: str) -> str:
+    """What ``draw() * below >> 32`` is less than, where what is drawn has no more bits.
+
+    >>> made = {"%p": "mul i64 %d, %n", "%d": "lshr i64 %s, 32"}
+    >>> f = _Drawing("f", [], made, {"%d"})
+    >>> _below(f, "%p", "32"), _below(f, "%p", "31")
+    ('%n', '')
+    """
+    m = SUM.match(f.defined.get(value, ""))
+    if not (m and m[1] == "mul" and by.isdecimal()):
+        return ""
+    sides = [(m[2], m[3]), (m[3], m[2])]
+    return next((other for one, other in sides if other.startswith("%") and one in f.drawn
+                 and _most(f, one) < 1 << int(by)), "")  # fmt: skip
 
 
 def _kept(how: str, whole: int, by: int) -> int:

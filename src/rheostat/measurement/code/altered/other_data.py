@@ -1,4 +1,4 @@
-"""The same output on other data that both programs could have drawn: equal, great, few, outliers.
+"""The same output on other data that both programs could have drawn: equal, great, few, in order.
 
 A seed yields one kind of data, and what ties, overflows or is left out on another kind shows on
 none of its runs.  Where original and candidate make their data by the same lines, what these keep
@@ -33,10 +33,15 @@ KINDS = {
     4: "where the data that it draws are of two values",
     5: "where the data that it draws are mostly 0",
     6: "where one in sixty of the data that it draws is nearly as great as it can be",
+    7: "where each of the data that it draws is a step greater than the last",
+    8: "where each of the data that it draws is a step less than the last",
+    9: "where the data that it draws come in blocks of equal ones",
 }
 WHY = "the same lines draw the data of both, and the original bears them"
-SOME, MOST_CPU_S, RUN_CPU_S = 32, 0.25, 0.5
-"""Inputs of each kind of data, CPU seconds of all and of one run."""
+SOME, SMALL, MOST_CPU_S, RUN_CPU_S = 24, 240, 0.09, 0.5
+"""Inputs of each kind of data and small ones, CPU seconds of all and of one run."""
+SMALL_SHARE = 5
+"""One in so many of many inputs is small; these come first."""
 DEAR_KINDS, DEAR_SOME, DEAR_CPU_S = (4,), 4, 4.0
 """The same where each start loads a library that compiles."""
 OWN_DRAW = "keeps a part of a random number, and the original has no such line beside its data's"
@@ -90,11 +95,7 @@ def other_data(case: Case) -> list[Finding]:
         return []
     for kind in DEAR_KINDS if case.reference.starts_dearly else KINDS:
         known = _known(case, original, kind)
-        outputs = _printed(case, candidate, [g for g, _ in known], kind)
-        apart = [
-            (given, output, got) for (given, output), got in zip(known, outputs, strict=False)
-            if got is not None and differences(got, output, case.reference.agreed)
-        ][:MOST_SUSPECT]  # fmt: skip
+        apart = _apart(case, candidate, known, kind)
         borne = _borne(case, lines, [(g, o) for g, o, _ in apart], kind) if apart else []
         for suspect in (one for one, bears in zip(apart, borne, strict=True) if bears):
             return [_said(case, *suspect, kind)]
@@ -242,17 +243,34 @@ def _rounded(number: int, row: str) -> str:
 def _known(case: Case, original: Built, kind: int) -> list[tuple[ProgramInput, str]]:
     """Inputs on which the original ends well and prints finite numbers on such data."""
     reference = case.reference
-    many = case.many[:: len(case.many) // SOME + 1]
-    inputs = [*(e.given for e in (*reference.small, *reference.edges)), *(g for g, _ in many)]
+    many = case.many
+    some = [*many[:: len(many) // SOME + 1], *many[: len(many) // SMALL_SHARE][:SMALL]]
+    inputs = [*(e.given for e in (*reference.small, *reference.edges)), *(g for g, _ in some)]
     inputs = inputs[:DEAR_SOME] if reference.starts_dearly else inputs
     outputs = _printed(case, original, inputs, kind)
     return [(g, o) for g, o in zip(inputs, outputs, strict=False)
             if o is not None and not NOT_FINITE.search(o)]  # fmt: skip
 
 
+def _apart(
+    case: Case, candidate: Built, known: Sequence[tuple[ProgramInput, str]], kind: int
+) -> list[tuple[ProgramInput, str, str]]:
+    """Inputs on which the candidate prints something else; runs that share memory prove nothing."""
+    apart: list[tuple[ProgramInput, str, str]] = []
+    for shares in (True, False):
+        outputs = _printed(case, candidate, [g for g, _ in known], kind, shares=shares)
+        apart = [
+            (given, output, got) for (given, output), got in zip(known, outputs, strict=False)
+            if got is not None and differences(got, output, case.reference.agreed)
+        ][:MOST_SUSPECT]  # fmt: skip
+        known = [(given, output) for given, output, _ in apart]
+    return apart
+
+
 def _printed(
-    case: Case, built: Built, inputs: Sequence[ProgramInput], kind: int, noise: int = 0
-) -> list[str | None]:
+    case: Case, built: Built, inputs: Sequence[ProgramInput], kind: int, noise: int = 0,
+    *, shares: bool = True,
+) -> list[str | None]:  # fmt: skip
     """What a program prints on such data."""
     limits = case.limits(case.reference.small[0])
     run_s, most_s = RUN_CPU_S, MOST_CPU_S
@@ -260,8 +278,9 @@ def _printed(
         run_s = most_s = DEAR_CPU_S
     limits = replace(limits, cpu_s=min(limits.cpu_s, run_s))
     environment = {"RHEOSTAT_DATA": str(kind), "RHEOSTAT_NOISE": str(noise)}
-    return case.bench.run_each(built, inputs, limits, environment=environment,
-                               most_cpu_s=most_s)  # fmt: skip
+    if shares:
+        return case.bench.run_many(built, inputs, limits, most_s, environment)
+    return case.bench.run_each(built, inputs, limits, environment=environment, most_cpu_s=most_s)
 
 
 def _borne(

@@ -6,8 +6,8 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-enum { PLAIN, FEW, GREATEST, EQUAL, TWO, SPARSE, OUTLIERS };
-enum { FEWEST = 8, SMALL = 1 << 17 };
+enum { PLAIN, FEW, GREATEST, EQUAL, TWO, SPARSE, OUTLIERS, RISING, FALLING, BLOCKS };
+enum { FEWEST = 8, SMALL = 1 << 17, STEPS = 4096, BLOCK = 24 };
 static int kind;
 static unsigned long noise;
 
@@ -19,6 +19,27 @@ __attribute__((constructor(101))) static void begin(void) {
   unsetenv("RHEOSTAT_NOISE");
 }
 
+/* How many were drawn before that can be as great, as a part of a number is often a part once more. */
+typedef struct { unsigned long greatest, many, kept; } Drawn;
+static Drawn *drawn_of(unsigned long greatest) {
+  static Drawn drawn[16];
+  Drawn *one = drawn;
+  while (one < drawn + 15 && one->many && one->greatest != greatest) one++;
+  one->greatest = greatest;
+  return one;
+}
+
+static unsigned long risen(unsigned long greatest) {
+  unsigned long n = drawn_of(greatest)->many++ % STEPS;
+  return greatest < STEPS ? n % (greatest + 1) : greatest / STEPS * n;
+}
+
+static unsigned long again(unsigned long v, unsigned long greatest) {
+  Drawn *one = drawn_of(greatest);
+  if (one->many++ % BLOCK == 0 || one->kept > greatest) one->kept = v;
+  return one->kept;
+}
+
 static unsigned long other(unsigned long v, unsigned long greatest) {
   unsigned long bits = v ^ v >> 3 ^ v >> 7, step = greatest / FEWEST + 1, half = greatest - greatest / 2;
   switch (kind) {
@@ -28,6 +49,9 @@ static unsigned long other(unsigned long v, unsigned long greatest) {
     case TWO: return bits & 1 ? half : 0;
     case SPARSE: return bits & 7 ? 0 : v;
     case OUTLIERS: return (bits ^ bits >> 21) % 61 ? v : greatest - (greatest >> (3 + (bits >> 9) % 26));
+    case RISING: return risen(greatest);
+    case FALLING: return greatest - risen(greatest);
+    case BLOCKS: return again(v, greatest);
     default: return v;
   }
 }
