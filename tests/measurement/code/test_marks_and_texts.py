@@ -402,7 +402,7 @@ def test_bytes_that_runs_left_are_a_plain_file_of_so_many(tmp_path):
     assert _bytes(link, 2) == bytes(2)
 
 
-def test_marked_texts_are_linked_with_what_keeps_the_marks():
+def test_marked_texts_are_linked_with_what_keeps_the_marks(tools):
     own = Program({"a.cc": "", "b.c": ""}, "openmp", flags=("-O3", "-lm"))
     made = with_marks(own, [Marked("one", 5), Marked("two", 9)], b"", ())
     linker = "".join(f"{word} " for word in quick_linker(own.flags))

@@ -88,15 +88,15 @@ def test_a_build_with_coarse_data_fails_without_a_word(case, box):
     assert runs_of(box, "original") == []
 
 
-def test_a_coarse_build_goes_by_way_of_assembler_text_and_links_what_it_needs():
+def test_a_coarse_build_goes_by_way_of_assembler_text_and_links_what_it_needs(tools):
     made = coarse(Program({"a.c": "int x;", "b.cc": "", "c.h": ""}, flags=("-O2", "-lm")))
     assert made.build[:2] == ("sh", "-c")
     steps = made.build[2].split(" && ")
     assert [s.split()[0] for s in steps] == ["{cxx}", "sed", "printf"] * 2 + ["{cxx}"]
     assert "-o coarse0.ll a.c" in steps[0]
     assert "-o coarse1.ll b.cc" in steps[3]
-    assert steps[-1] == ("{cxx} -O0 -no-pie -fopenmp coarse0.ll coarse1.ll coarse_data.c -lm "
-                         "-o program")  # fmt: skip
+    assert steps[-1] == ("{cxx} -O0 -no-pie -fopenmp -fuse-ld=gold coarse0.ll coarse1.ll "
+                         "coarse_data.c -lm -o program")  # fmt: skip
     assert set(made.files) == {"a.c", "b.cc", "c.h", "coarse_data.c"}
     locked = coarse(lock_sets.with_runtime(Program({"a.c": "#pragma omp task"}, "openmp")))
     assert locked.build[2].endswith("coarse_data.c task_memory.c rheostat_lock_sets.o -o program")

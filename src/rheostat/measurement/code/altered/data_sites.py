@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.programs.program_inputs import ProgramInputs
@@ -91,11 +92,13 @@ class _Drawing:
         m = LOADED.match(self.defined.get(value, ""))
         return self.place(m[1]) if m else ""
 
+    @cached_property
     def stored(self) -> list[tuple[str, str]]:
         """Values that are stored, and where."""
         return [(m["value"], self.place(m["place"])) for row in self.rows
                 if (m := STORED.match(row))]  # fmt: skip
 
+    @cached_property
     def returned(self) -> list[str]:
         """What it may give back."""
         return [m[1] for row in self.rows if (m := RETURNED.match(row))]
@@ -156,7 +159,7 @@ def _spread(functions: Sequence[_Drawing], seeds: Collection[int]) -> None:
             f.places |= shared
             _mark(f, returning, seeds)
             shared |= {p for p in f.places if p.lstrip("*").startswith("@")}
-            if any(v in f.drawn for v in f.returned()):
+            if any(v in f.drawn for v in f.returned):
                 returning.add(f.name)
         if before == (len(shared), len(returning),
                       sum(len(f.drawn) + len(f.places) for f in functions)):  # fmt: skip
@@ -164,8 +167,12 @@ def _spread(functions: Sequence[_Drawing], seeds: Collection[int]) -> None:
 
 
 def _mark(f: _Drawing, returning: Collection[str], seeds: Collection[int]) -> None:
-    f.drawn |= {v for v, said in f.defined.items() if _is_drawn(f, said, returning, seeds)}
-    f.places |= {place for value, place in f.stored() if value in f.drawn and place}
+    f.drawn |= {
+        v
+        for v, said in f.defined.items()
+        if v not in f.drawn and _is_drawn(f, said, returning, seeds)
+    }
+    f.places |= {place for value, place in f.stored if value in f.drawn and place}
 
 
 def _is_drawn(
@@ -203,7 +210,7 @@ def _is_seed(f: _Drawing, said: str, seeds: Collection[int]) -> bool:
 
 
 def _sites(f: _Drawing, lines: _Lines) -> Iterator[DataSite]:
-    stored = f.stored()
+    stored = f.stored
     for row in f.rows:
         value, _, said = row.strip().partition(" = ")
         text = lines.of(row)
@@ -228,7 +235,7 @@ def _is_whole(f: _Drawing, value: str, depth: int = 0) -> bool:
             return False
         if (m := CALLED.match(said)) and m[1] in f.all:
             of = f.all[m[1]]
-            if not all(_is_whole(of, r, depth + 1) for r in of.returned()):
+            if not all(_is_whole(of, r, depth + 1) for r in of.returned):
                 return False
     return True
 
@@ -300,9 +307,9 @@ def _made(f: _Drawing, value: str, said: str, depth: int) -> int:
         return one + other if m[1] == "add" else one * other
     if (m := CALLED.match(said)) and m[1] in f.all:
         of = f.all[m[1]]
-        return max((_most(of, v, depth) for v in of.returned()), default=ANY)
+        return max((_most(of, v, depth) for v in of.returned), default=ANY)
     place = f.read(value)
-    kept = [v for v, p in f.stored() if place == p != "" and PART.match(f.defined.get(v, ""))]
+    kept = [v for v, p in f.stored if place == p != "" and PART.match(f.defined.get(v, ""))]
     return max((_most(f, v, depth) for v in kept), default=0) or ANY
 
 

@@ -7,6 +7,7 @@ what no run reached can be told by its line, also where no `if` stands: ``x * (x
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
@@ -52,6 +53,7 @@ COMPARED = re.compile(
     rf"(?P<how>[a-z]+) (?P<type>\S+) (?P<one>[^,]+), (?P<other>[^,]+?)(?:, !.*)?$"
 )
 DEFINED = re.compile(r'define (?P<how>.*?)@(?P<name>[-\w.$]+|"[^"]*")\(')
+NAMED = re.compile(r'@([-\w.$]+|"[^"]*")')
 LAST = re.compile(
     rf"\s+(?:br|ret|switch|unreachable|resume|indirectbr|(?:{NAME} = )?(?:invoke|callbr))\b"
 )
@@ -106,6 +108,7 @@ class _Marker:
         self.globals, self.stated = globals_set_once(code), Stated(code, stated)
         self.all_inexact = told_apart(code)
         self.cut = cut_numbers(code, files.values())
+        self.named = Counter(NAMED.findall(code))
         self.made = Marked("", first)
         self._place = Places(code, files).of
 
@@ -131,7 +134,7 @@ class _Marker:
         return made
 
     def _is_used(self, name: str) -> bool:
-        return name == "main" or len(re.findall(rf"@{re.escape(name)}(?![-\w.$])", self.code)) > 1
+        return name == "main" or self.named[name] > 1
 
     def _function(self, rows: list[str]) -> Iterator[str]:
         self.rows = rows
