@@ -136,10 +136,20 @@ NEVER = {
 #pragma omp parallel
   { const int me = omp_get_thread_num(); if (me == 0) part[me] = a[i] % 1000; }
   sum += part[0]; }""",
+    "entry of a table": "{ static const unsigned add[3] = {0, 0, 1}; "
+    "sum += a[i] % 1000 + add[(a[i] % 999 == 3) + (a[i] % 997 == 5)]; }",
+    "pointer of a table": "{ static unsigned *t[1 << 24], one = 1, *p; t[9] = &one; "
+    "p = t[a[i] >> 4]; sum += a[i] % 1000 + (p ? *p : 0); }",
     "not a number": "{ double q = a[i] - 1e7 / 3; q = __builtin_isnan(q); "
     "sum += a[i] % 1000 + (unsigned)q; }",
 }
 REACHED = {
+    "tables": """  static const unsigned week[8] = {0, 3, 1, 4, 1, 5, 9, 2};
+  static const double halves[2][2] = {{0.5, 1.5}, {2.5, 3.5}};
+  for (int i = 0; i < n; i++) {
+    sum += week[1 + a[i] % 7] + "0123456789abcdef"[a[i] & 15];
+    sum += (unsigned long)(2 * halves[a[i] >> 5 & 1][a[i] >> 6 & 1]);
+  }""",
     "fronts": """  int many = n, level = 0;
   while (many > 0) {
     int next = 0;

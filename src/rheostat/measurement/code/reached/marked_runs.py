@@ -31,6 +31,7 @@ from rheostat.measurement.code.reached.open_marks import Left, left_of
 from rheostat.measurement.code.reached.source_places import Places
 from rheostat.measurement.code.reached.stated_ranges import stated_ends
 from rheostat.measurement.code.reached.sums import Digits
+from rheostat.measurement.code.reached.unread_entries import given
 from rheostat.measurement.code.reference import (
     QUICK_S,
     SINGLE_PRECISION,
@@ -183,7 +184,7 @@ def _beyond(case: Case, left: Left) -> list[Finding]:
         by_kind[kind] -= 1
         if by_kind[kind] < 0:
             found_at.append(_one_way(c, missing))
-    return sorted(found_at, key=lambda f: f.line) + _other_lines(case, left)
+    return sorted(found_at, key=lambda f: f.line) + _other_lines(case, left) + left.tables
 
 
 def _values_of_original(case: Case) -> Counter[int]:
@@ -267,6 +268,9 @@ def _marked(
     if not is_marked(case, program):
         return None
     whole: list[Marked] = []
+    theirs = {
+        one for made in compiler_texts(case, case.original) for one in given(made.said.stdout)
+    }
     for made in compiler_texts(case, program):
         if not made.ok:
             return None
@@ -279,7 +283,7 @@ def _marked(
             code, hashes = weakened(code, known, theirs=lines_of_original(case, code))
             if not hashes:
                 return None
-        whole.append(marked(code, program.files, first, values, stated))
+        whole.append(marked(code, program.files, first, values, stated, theirs))
     if not whole[-1].end:  # nothing of the program's own
         return None
     own = [] if program is case.original or weak else _own_values(case, whole)

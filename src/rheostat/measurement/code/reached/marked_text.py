@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from rheostat.measurement.code.reached.choices import (
@@ -45,6 +45,7 @@ from rheostat.measurement.code.reached.truths import (
     ends_text,
     maker,
 )
+from rheostat.measurement.code.reached.unread_entries import of_table, read_entries, tables
 from rheostat.measurement.code.reached.whole_numbers import told_apart
 
 ARRAY = "rheostat_reached"
@@ -76,7 +77,7 @@ MIRRORED = {"lt": "gt", "gt": "lt", "eq": "eq", "nan": "nan"}
 
 def marked(
     code: str, files: Mapping[str, str], first: int = 0, values: int = 0,
-    stated: Mapping[int, Ends] = MappingProxyType({}),
+    stated: Mapping[int, Ends] = MappingProxyType({}), theirs: Collection[str] = (),
 ) -> Marked:  # fmt: skip
     """LLVM's text with marks from byte ``first`` on.
 
@@ -90,26 +91,31 @@ def marked(
         The first free byte, and number of a value that is kept.
     stated : mapping of int to pair of int
         The ends of arguments by their place: what they decide is no question.
+    theirs : collection of str
+        What tables of the original hold, which are no question, too.
 
     Returns
     -------
     Marked
         Functions that nothing refers to are not among its ``functions``.
     """
-    return _Marker(code, files, first, values, stated).marked()
+    return _Marker(code, files, first, values, stated, theirs).marked()
 
 
 class _Marker:
     def __init__(
         self, code: str, files: Mapping[str, str], first: int, values: int,
-        stated: Mapping[int, Ends],
+        stated: Mapping[int, Ends], theirs: Collection[str],
     ) -> None:  # fmt: skip
         self.code, self.files, self.first_value = code, files, values
         self.globals, self.stated = globals_set_once(code), Stated(code, stated)
         self.all_inexact = told_apart(code)
         self.cut = cut_numbers(code, files.values())
         self.named = Counter(NAMED.findall(code))
-        self.made = Marked("", first)
+        self.tables = tables(code, files, theirs, first)
+        own = [t for t, _ in self.tables.values()]
+        self.made = Marked("", first + sum(t.count + 1 for t in own), tables=own)
+        self.loads = 0
         self._place = Places(code, files).of
 
     def marked(self) -> Marked:
@@ -171,7 +177,7 @@ class _Marker:
             if LAST.match(row):
                 yield f"  store i8 1, ptr {_byte(block.offset)}"
             before, behind = self._kept_values(row)
-            yield from (*before, row, *behind)
+            yield from (*self._entries(row), *before, row, *behind)
             yield from self._chosen(row)
             yield from self._idle(row)
             yield from self._truth(row, branch)
@@ -198,7 +204,9 @@ class _Marker:
         targets = _targets(branch, m["value"])
         if at is None or asked is None or m["type"].startswith("<"):
             return
-        if "null" in m["other"]:
+        if "null" in m["other"] and not of_table(
+            maker(m["one"], self.rows, self.defined), self.defined
+        ):
             yield from self._with_null(m, at, targets)
             return
         if ends_text(m, targets, self.rows) or self._is_stated(m, *asked, targets):
@@ -333,6 +341,12 @@ class _Marker:
             made += noted_sums(row, at, number + len(made), self.defined, self.rows)
         self.made.values += [n for n, _, _ in made]
         return [r for _, b, _ in made for r in b], [r for _, _, b in made for r in b]
+
+    def _entries(self, row: str) -> Iterator[str]:
+        """Which entry of a table it reads."""
+        self.loads += bool(self.tables)
+        if self.tables:
+            yield from read_entries(row, self.tables, self.defined, ARRAY, self.loads)
 
     def _switched(self, m: re.Match[str], rows: Sequence[str]) -> Iterator[str]:
         """Each case as a comparison of its own; the place stands behind the last."""

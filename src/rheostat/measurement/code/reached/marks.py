@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from rheostat.measurement.code.reached.constant_values import Narrowing
+from rheostat.measurement.code.reached.unread_entries import Table
 
 STORED = re.compile(
     r"  store i8 1, ptr (?:%rheostat_reached\.(?P<one>\d+)(?:\.too)?\.at|"
@@ -68,6 +69,7 @@ class Marked:
     functions: set[str] = field(default_factory=set)
     values: list[Narrowing] = field(default_factory=list)
     cut: list[tuple[At, str]] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
 
 
 def still_asked(text: str, seen: bytes, values: Collection[int]) -> Iterator[str]:

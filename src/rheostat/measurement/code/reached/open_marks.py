@@ -10,6 +10,7 @@ from rheostat.measurement.code.programs.program import PRAGMA, Program
 from rheostat.measurement.code.reached.constant_values import Narrowing
 from rheostat.measurement.code.reached.error_ends import DataFlow
 from rheostat.measurement.code.reached.marks import Block, Comparison, Marked
+from rheostat.measurement.code.verdict import Finding
 
 PRAGMA_LINE = re.compile(PRAGMA)
 LOOPS = re.compile(r"\b(?:for|simd|loop|distribute|taskloop)\b")
@@ -23,12 +24,14 @@ Key = tuple[tuple[str, int, int], str, str]
 class Left:
     """Comparisons with whether they never held (else: always), lines that were not reached.
 
-    ``values`` came near the end of what is kept of them, with what is to be said of each.
+    ``values`` came near the end of what is kept of them, with what is to be said of each;
+    ``tables`` have entries that were never read.
     """
 
     comparisons: list[tuple[Comparison, bool]] = field(default_factory=list)
     lines: set[tuple[str, int]] = field(default_factory=set)
     values: list[tuple[Narrowing, str]] = field(default_factory=list)
+    tables: list[Finding] = field(default_factory=list)
 
 
 def left_of(whole: Sequence[Marked], seen: bytes, program: Program) -> Left:
@@ -66,6 +69,7 @@ def left_of(whole: Sequence[Marked], seen: bytes, program: Program) -> Left:
             if true != false and not _harmless(one, seen, c, true, flow):
                 counts[key] = c
     left = Left([(c, k not in held) for k, c in counts.items() if (k in held) != (k in failed)])
+    left.tables = [f for one in whole for t in one.tables for f in t.findings(seen)]
     left.lines = {(f, n) for f, n in _never(whole, seen) - made.keys()
                   if re.search(r"\w", program.row(f, n))}  # fmt: skip
     return left
