@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from rheostat.measurement.code.case import Case, RungUnavailable
+from rheostat.measurement.code.programs.expected import Expected
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.programs.program_inputs import (
     InputRange,
     ProgramInput,
     ProgramInputs,
 )
-from rheostat.measurement.code.reference import Expected, Reference
+from rheostat.measurement.code.reference import Reference
 from rheostat.measurement.code.verdict import FAILED, Evidence, Finding
 from rheostat.measurement.code.workbench import Workbench
 from tests.measurement.scripted import done

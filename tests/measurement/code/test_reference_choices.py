@@ -10,6 +10,7 @@ import pytest
 
 from rheostat.measurement.code import rungs_run, toolchain
 from rheostat.measurement.code.parsing.compare_output import Tolerance
+from rheostat.measurement.code.programs.expected import Expected
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.programs.program_inputs import (
     InputRange,
@@ -21,8 +22,6 @@ from rheostat.measurement.code.reference import (
     MANY,
     MANY_S,
     MOST_MANY_B,
-    SANITIZER_OPTIONS,
-    Expected,
 )
 from rheostat.measurement.code.rungs_run import ELSEWHERE, NONE_ENDED
 from rheostat.measurement.code.sandboxed import group_memory
@@ -45,6 +44,7 @@ from rheostat.measurement.code.sandboxed.system_calls import (
     NUMBERS,
     call_filter,
 )
+from rheostat.measurement.code.toolchain import SANITIZER_OPTIONS
 from rheostat.measurement.code.workbench import roomy
 from tests.measurement.code.rung_cases import (
     INPUTS,

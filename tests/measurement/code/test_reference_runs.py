@@ -11,12 +11,13 @@ import pytest
 from rheostat.errors import DataError
 from rheostat.measurement.code import toolchain
 from rheostat.measurement.code.parsing.compare_output import Tolerance
+from rheostat.measurement.code.programs.expected import Expected
 from rheostat.measurement.code.programs.program_inputs import (
     InputRange,
     ProgramInput,
     ProgramInputs,
 )
-from rheostat.measurement.code.reference import SANITIZER_OPTIONS, Expected
+from rheostat.measurement.code.toolchain import SANITIZER_OPTIONS
 from rheostat.measurement.code.workbench import roomy
 from tests.measurement.code.rung_cases import INPUTS, program, reference_of
 from tests.measurement.exactly import refused

@@ -14,12 +14,14 @@ from typing import Any
 import numpy as np
 
 from rheostat.measurement.code.device_kernels.cuda_on_host import parser_absent
+from rheostat.measurement.code.device_kernels.opencl_on_host import NotKnown
 from rheostat.measurement.code.parsing.compare_output import differences
 from rheostat.measurement.code.parsing.diagnostics import not_on_host
 from rheostat.measurement.code.parsing.tokens import same_tokens
+from rheostat.measurement.code.programs.expected import Expected
 from rheostat.measurement.code.programs.program import GAP, PRAGMA, Program
 from rheostat.measurement.code.programs.program_inputs import ProgramInput
-from rheostat.measurement.code.reference import Expected, Reference
+from rheostat.measurement.code.reference import Reference
 from rheostat.measurement.code.sandboxed.capture import SandboxLimits, SandboxRun
 from rheostat.measurement.code.toolchain import (
     CLANG,
@@ -145,6 +147,8 @@ class Case:
     seed: int = 0
     evidence: list[Evidence] = field(default_factory=list)
     among: int = 0
+    differed: list[ProgramInput] = field(default_factory=list)
+    not_natively: NotKnown | None = None
 
     def known(self, rung: str) -> dict[str, Any]:
         """Figures of a rung below; none where it was not run."""
@@ -307,7 +311,31 @@ class Case:
         if self.candidate.language == "cuda" and self.bench.gpu:
             return NVCC
         family = family_of(self.candidate.flags) or self.reference.family
+        family = "clang" if self.candidate.holds_kernels else family
         return CLANG if family == "clang" else GCC
+
+    @cached_property
+    def natively(self) -> Case | None:
+        """The same with OpenCL's kernels compiled beforehand, so that thousands of inputs are run.
+
+        None where neither program is in OpenCL, and where it cannot be done, which
+        `not_natively` tells.
+        """
+        reference = self.reference.natively
+        if reference is None or not self._in_opencl:
+            return None
+        program = self.candidate
+        if program.language == "opencl":
+            try:
+                program = self.reference.with_kernels(self.built)
+            except NotKnown as reason:
+                self.not_natively = reason
+                return None
+        return Case(program, reference, self.options, self.seed, self.evidence)
+
+    @property
+    def _in_opencl(self) -> bool:
+        return "opencl" in (self.candidate.language, self.original.language)
 
     @property
     def shared_by_compiler(self) -> bool:
@@ -368,10 +396,12 @@ class Case:
         """What is wrong with a run: it did not end well, or printed something else."""
         where = f"with {expected.given.words}{how}"
         if not run.ok:
+            self.differed.append(expected.given)
             lines = [x for x in run.stderr.splitlines() if x.strip()]
             said = next((x for x in lines if SAYS_WHY.search(x)), lines[-1] if lines else "")
             return [self.finding(rung, f"{where}: {run.ending}{': ' + said[:200] if said else ''}")]
         apart = differences(run.stdout, expected.output, self.reference.agreed)
+        self.differed += [expected.given] * bool(apart)
         return [
             self.finding(rung, f"{where}, output line {d.line}: expected {d.expected!r:.120}, "
                          f"got {d.got!r:.120}")

@@ -122,11 +122,14 @@ class KeptResults:
                 "from an earlier verdict on the same text, flags, inputs and tools")  # fmt: skip
 
 
+OWN = (".py", ".c", ".h", ".cl")
+
+
 @cache
 def tools() -> str:
     """Compilers, libraries, processor and this package's text, as one name."""
     paths = [*(tool(name) for name in PACKAGES), "/etc/ld.so.cache"]
-    own = sorted(p for p in Path(__file__).parent.rglob("*") if p.suffix in (".py", ".c", ".h"))
+    own = sorted(p for p in Path(__file__).parent.rglob("*") if p.suffix in OWN)
     cpu = Path("/proc/cpuinfo")
     flags = [x for x in cpu.read_text().splitlines() if x.startswith(("model name", "flags"))][:2]
     said = [_stat(p) for p in paths], [p.read_bytes() for p in own], tuple(os.uname())[2:], flags

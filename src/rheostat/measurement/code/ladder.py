@@ -11,12 +11,13 @@ from dataclasses import dataclass, field, replace
 from rheostat.errors import DataError
 from rheostat.measurement.code import rungs_measure, rungs_races, rungs_run, rungs_static
 from rheostat.measurement.code.case import Case, RungOptions, RungUnavailable
+from rheostat.measurement.code.device_kernels.opencl_on_host import BUILTINS, RUNTIME
 from rheostat.measurement.code.kept_results import KeptResults
 from rheostat.measurement.code.parsing.compare_output import Tolerance
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.programs.program_inputs import ProgramInputs
 from rheostat.measurement.code.reference import INPUTS, Reference
-from rheostat.measurement.code.sandboxed import each_input
+from rheostat.measurement.code.sandboxed import each_input, own_runtimes
 from rheostat.measurement.code.sandboxed.peak_memory import PARENT
 from rheostat.measurement.code.sandboxed.sandbox import Sandbox, sandbox, workspace
 from rheostat.measurement.code.surroundings.another_library import LIBRARY
@@ -137,8 +138,10 @@ class Verifier:
             evidence.append(made)
             if self.gain and name == self.gain.measured_by[-1]:
                 no_gain = self.gain.why_none(evidence)
-        kept = (reference.original.text, rungs_static.EMPTY, rungs_run.PROBE, PARENT.text,
-                each_input.library().text, each_input.library(LIBRARY).text)  # fmt: skip
+        native = vars(reference).get("natively") or reference
+        kept = (reference.original.text, native.original.text, rungs_static.EMPTY, rungs_run.PROBE,
+                PARENT.text, *(each_input.library(n).text for n in (each_input.LIBRARY, LIBRARY)),
+                *(own_runtimes.runtime(n)[0].text for n in (RUNTIME, BUILTINS)))  # fmt: skip
         reference.bench.discard(kept)
         return Verdict(
             tuple(sorted(evidence, key=lambda e: RUNGS.index(e.rung))), reference.seed,

@@ -19,6 +19,7 @@ import numpy as np
 from rheostat.errors import DataError
 from rheostat.measurement.code import toolchain
 from rheostat.measurement.code.costs.work_counts import WorkCounts, count_flops, count_work
+from rheostat.measurement.code.device_kernels.opencl_on_host import NotKnown, on_own_library
 from rheostat.measurement.code.parsing.compare_output import (
     DOUBLE,
     SINGLE,
@@ -29,10 +30,11 @@ from rheostat.measurement.code.parsing.compare_output import (
     spread,
 )
 from rheostat.measurement.code.parsing.diagnostics import compiler_findings, not_on_host
+from rheostat.measurement.code.programs.expected import SLOWER, SPARE_S, Expected
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.programs.program_inputs import ProgramInput, powers_of_two
 from rheostat.measurement.code.sandboxed.capture import SandboxLimits, SandboxRun
-from rheostat.measurement.code.toolchain import compiler_absent, family_of
+from rheostat.measurement.code.toolchain import SANITIZER_OPTIONS, compiler_absent, family_of
 from rheostat.measurement.code.workbench import Built, Workbench, roomy
 
 INPUTS = 4
@@ -58,28 +60,6 @@ DRAWS = 12
 SPREAD_FACTOR, MOST_SPREAD = 10.0, 1e-4
 SINGLE_PRECISION = re.compile(r"\b(?:float|__half)\d*\b|\bhalf\d*\b(?=\s*[*&]?\s*\w+\s*[\[;,=()])")
 """``half`` is a type before a name, and a name like others elsewhere."""
-SLOWER, SPARE_S = 20.0, 1.0
-"""A candidate has this many times the original's seconds, and these beside it."""
-
-
-@dataclass(frozen=True)
-class Expected:
-    """An admitted input, the original's output on it, and how long that took.
-
-    ``filled`` is its output under the sanitizers, where memory that nobody set is filled.
-    """
-
-    given: ProgramInput
-    output: str
-    cpu_s: float
-    wall_s: float
-    filled: str = ""
-
-    def limits(self, threads: int = 1) -> SandboxLimits:
-        """What a candidate may use on this input with so many threads."""
-        cpu_s = SPARE_S + SLOWER * self.cpu_s
-        return SandboxLimits(wall_s=5 * cpu_s + SLOWER * self.wall_s, cpu_s=cpu_s * threads,
-                             processes=SandboxLimits().processes + threads - 1)  # fmt: skip
 
 
 @dataclass
@@ -147,6 +127,8 @@ class Reference:
             return "nvcc"
         if only := family_of(self.original.flags):
             return only
+        if self.original.holds_kernels:
+            return "clang"
         return "clang" if compiler_absent(self.original, "gcc") else "gcc"
 
     @property
@@ -163,6 +145,13 @@ class Reference:
         """Whether the original builds with sanitizers, so that inputs can be checked with them."""
         return not compiler_absent(self.original, "clang") and self.bench.build(
             self.original, toolchain.SANITIZED).ok  # fmt: skip
+
+    @cached_property
+    def is_clean(self) -> bool:
+        """Whether the original passes the sanitizers; admitted inputs of OpenCL do not tell."""
+        if self.clean and self.original.language == "opencl":
+            return self._checked(self.small[0]).ok
+        return self.clean
 
     @cached_property
     def expected(self) -> tuple[Expected, ...]:
@@ -199,7 +188,7 @@ class Reference:
     @cached_property
     def many(self) -> tuple[tuple[ProgramInput, str], ...]:
         """Many more inputs and what the original prints on them; what differs is admitted first."""
-        return self._many(1)
+        return self._many(2 if self.original.holds_kernels else 1)
 
     @cached_property
     def few(self) -> tuple[tuple[ProgramInput, str], ...]:
@@ -286,6 +275,24 @@ class Reference:
             apart.append(spread(run.stdout, e.output) if run.ok else 0.0)
         return min(SPREAD_FACTOR * float(np.nanmax(apart)), MOST_SPREAD)
 
+    @cached_property
+    def natively(self) -> Reference | None:
+        """The same with OpenCL's kernels compiled beforehand; None where that cannot be done."""
+        if self.original.language != "opencl":
+            return self
+        try:
+            program = self.with_kernels(self.built)
+        except NotKnown as reason:
+            self.notes.append(f"few inputs are run, as PoCL runs them all: {reason}")
+            return None
+        return Reference(program, self.bench, self.seed, self.agreed, self.count)
+
+    def with_kernels(self, built: Built) -> Program:
+        """A build in OpenCL as a program with its kernels that prints what the original does."""
+        known = [(e.given, e.output) for e in (*self.small, *self.expected)]
+        limits = self.expected[0].limits()
+        return on_own_library(self.bench, built, known, limits, self.agreed)
+
     def counts(self, built: Built, expected: Expected, *, flops: bool = False) -> WorkCounts | str:
         """Work of a build on an input, counted once; text says why there are no counts."""
         key = (built.folder.name, expected.given.words, flops)
@@ -366,8 +373,8 @@ class Reference:
         return None if apart else replace(expected, filled=checked.stdout)
 
     def _sanitized(self, expected: Expected) -> tuple[str, Expected | None]:
-        """The same with its output under the sanitizers, where the original is clean."""
-        if not self.clean:
+        """The same with its output under the sanitizers; not of PoCL, where the original is clean."""
+        if not self.clean or self.original.language == "opencl":
             return "", expected
         checked = self._checked(expected)
         if not checked.ok:
@@ -389,12 +396,3 @@ class Reference:
         self.bench.reads_stderr = True
         self.notes.append("results are on standard error, which is compared, too")
         return self._try(given, limits)
-
-
-MEMORY_MB = 2048
-SANITIZER_OPTIONS = {
-    "ASAN_OPTIONS": f"detect_leaks=0:hard_rss_limit_mb={MEMORY_MB}:max_allocation_size_mb="
-    f"{MEMORY_MB}:detect_stack_use_after_return=0:malloc_fill_byte=255:max_malloc_fill_size="
-    f"{MEMORY_MB << 20}",
-    "UBSAN_OPTIONS": "print_stacktrace=0",
-}

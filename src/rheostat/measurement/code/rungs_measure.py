@@ -25,9 +25,9 @@ from rheostat.measurement.code.costs.paired_times import (
 )
 from rheostat.measurement.code.costs.work_counts import WorkCounts, own_instructions
 from rheostat.measurement.code.device_kernels.kernel_work import kernel_work
+from rheostat.measurement.code.programs.expected import Expected
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.programs.program_inputs import ProgramInput
-from rheostat.measurement.code.reference import Expected
 from rheostat.measurement.code.rungs_static import EMPTY
 from rheostat.measurement.code.sandboxed.peak_memory import peak_memory_b
 from rheostat.measurement.code.toolchain import COUNTED, COUNTED_LINES, absent

@@ -15,6 +15,7 @@ from rheostat.measurement.code.parsing.diagnostics import (
     race_findings,
     without_lines,
 )
+from rheostat.measurement.code.programs.expected import Expected
 from rheostat.measurement.code.programs.program import PRAGMA, Program
 from rheostat.measurement.code.races.last_first import last_first
 from rheostat.measurement.code.races.league_writes import league_writes
@@ -29,9 +30,8 @@ from rheostat.measurement.code.races.split_updates import split_updates
 from rheostat.measurement.code.races.task_memory import TASKS, UNKNOWN, with_task_memory
 from rheostat.measurement.code.races.uninstrumented import uninstrumented
 from rheostat.measurement.code.races.unordered_sums import unordered_sums
-from rheostat.measurement.code.reference import MEMORY_MB, Expected
 from rheostat.measurement.code.sandboxed.capture import SandboxRun
-from rheostat.measurement.code.toolchain import LANES, RACES
+from rheostat.measurement.code.toolchain import LANES, MEMORY_MB, RACES
 from rheostat.measurement.code.verdict import Evidence, Finding
 from rheostat.measurement.code.workbench import Built, roomy
 

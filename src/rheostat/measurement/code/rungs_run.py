@@ -16,21 +16,28 @@ from rheostat.measurement.code.device_kernels.cuda_on_host import ORDERS
 from rheostat.measurement.code.device_kernels.idle_kernels import WHY as IDLE
 from rheostat.measurement.code.device_kernels.idle_kernels import idle_kernels
 from rheostat.measurement.code.device_kernels.item_orders import in_another_order
+from rheostat.measurement.code.device_kernels.two_libraries import by_both
 from rheostat.measurement.code.parsing.compare_output import differences
 from rheostat.measurement.code.parsing.diagnostics import sanitizer_findings, without_lines
+from rheostat.measurement.code.programs.expected import Expected
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.programs.program_inputs import ProgramInput
 from rheostat.measurement.code.reached.marked_runs import WHY, unreached
 from rheostat.measurement.code.reached.mutant_runs import WHY as NO_EFFECT
 from rheostat.measurement.code.reached.mutant_runs import never_shown
-from rheostat.measurement.code.reference import SANITIZER_OPTIONS, Expected
 from rheostat.measurement.code.sandboxed.capture import SandboxRun
 from rheostat.measurement.code.surroundings.another_library import elsewhere
 from rheostat.measurement.code.surroundings.device_regions import (
     always_on_device,
     with_closed_memory,
 )
-from rheostat.measurement.code.toolchain import CLANG, DEVICE, SANITIZED, compiler_absent
+from rheostat.measurement.code.toolchain import (
+    CLANG,
+    DEVICE,
+    SANITIZED,
+    SANITIZER_OPTIONS,
+    compiler_absent,
+)
 from rheostat.measurement.code.verdict import Evidence, Finding
 from rheostat.measurement.code.workbench import OWN_SHADOW_B, Built, roomy
 
@@ -87,10 +94,12 @@ def sanitizers(case: Case) -> Evidence:
     A run that fails without a report is the business of the next rung.
     """
     case.need(case.cannot_run)
+    if case.candidate.language == "opencl" and (known := by_both(case, sanitizers, "sanitizers")):
+        return known
     if case.candidate.language == "cuda" and not case.on_host:
         return case.skipped("sanitizers", "the device's code has no sanitizer here")
     made = case.build(SANITIZED)
-    case.need("" if case.reference.clean else "the original itself does not pass them")
+    case.need("" if case.reference.is_clean else "the original itself does not pass them")
     count = 2 if case.is_parallel else 1
     first = case.reference.small[0]
     plain = case.bench.run(case.built, first.given, threads=count, limits=case.limits(first, count))
@@ -137,13 +146,27 @@ def _never_set(case: Case, made: Built, expected: Expected, run: SandboxRun) -> 
 def output(case: Case) -> Evidence:
     """The original's output on every hidden input, and on none where the original takes none."""
     case.need(case.cannot_run)
+    if findings := _on_each(case):
+        return case.failed("output", findings)
+    return by_both(case, output, "output") or _on_many(case)
+
+
+def _on_each(case: Case) -> list[Finding]:
+    """What is wrong on inputs that are run one by one; few by PoCL, where it is asked beside."""
+    twice, reference = case.natively is not None, case.reference
+    few = (*reference.small, *reference.expected)
+    known = () if case.on_host else reference.without_arguments
+    for expected in (*(few if twice else (*case.inputs(), *case.own_edges)), *known):
+        run = case.bench.run(case.built, expected.given, limits=case.limits(expected))
+        if findings := case.wrong("output", run, expected, ""):
+            return findings
+    return elsewhere(case) if twice else []
+
+
+def _on_many(case: Case) -> Evidence:
+    """Thousands of inputs, other libraries and data, and what no input reaches."""
     every = (*case.inputs(), *case.own_edges)
     known = () if case.on_host else case.reference.without_arguments
-    for expected in (*every, *known):
-        run = case.bench.run(case.built, expected.given, limits=case.limits(expected))
-        findings = case.wrong("output", run, expected, "")
-        if findings:
-            return case.failed("output", findings)
     rare = _among_many(case)
     if rare:
         return case.failed("output", rare)
@@ -310,7 +333,7 @@ def _orders(case: Case) -> Evidence:
 
 def _items(case: Case) -> Evidence:
     """The same output whatever order OpenCL's work-items run in, and when copies are made."""
-    if findings := in_another_order(case):
+    if findings := in_another_order(case.natively or case):
         return case.failed("threads", findings)
     return case.passed("threads", "work-items backward, copies late")
 

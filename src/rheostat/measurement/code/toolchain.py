@@ -196,6 +196,13 @@ class BuildKind:
 
 SANITIZE = ("-gline-tables-only", "-fno-omit-frame-pointer", "-fsanitize=address,undefined",
             "-fno-sanitize-recover=undefined", "-ftrivial-auto-var-init=pattern")  # fmt: skip
+MEMORY_MB = 2048
+SANITIZER_OPTIONS = {
+    "ASAN_OPTIONS": f"detect_leaks=0:hard_rss_limit_mb={MEMORY_MB}:max_allocation_size_mb="
+    f"{MEMORY_MB}:detect_stack_use_after_return=0:malloc_fill_byte=255:max_malloc_fill_size="
+    f"{MEMORY_MB << 20}",
+    "UBSAN_OPTIONS": "print_stacktrace=0",
+}
 GCC = BuildKind("gcc")
 CLANG = BuildKind("clang", "clang")
 NVCC = BuildKind("nvcc", "nvcc", ("--cudart=shared",))  # so that imports are the program's own

@@ -119,7 +119,7 @@ class Workbench:
     def _link_objects(self, program: Program, folder: Path) -> None:
         """Put the own runtimes of a program beside its files."""
         for name in program.objects:
-            made = self.build(own_runtimes.runtime(name), own_runtimes.KIND)
+            made = self.build(*own_runtimes.runtime(name))
             with suppress(OSError):  # it was not built, which the program's build tells
                 os.link(made.folder / BINARY, folder / object_file(name))
 

@@ -14,10 +14,10 @@ from dataclasses import replace
 
 from rheostat.measurement.code.bundled import bundled
 from rheostat.measurement.code.case import Case
+from rheostat.measurement.code.programs.expected import Expected
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.races.lock_sets import LOCKS, WAITING, with_runtime
 from rheostat.measurement.code.races.task_memory import RUNTIME as TASK_MEMORY
-from rheostat.measurement.code.reference import Expected
 from rheostat.measurement.code.sandboxed.capture import SandboxRun
 from rheostat.measurement.code.toolchain import BuildKind, object_file, quick_linker
 from rheostat.measurement.code.verdict import Finding

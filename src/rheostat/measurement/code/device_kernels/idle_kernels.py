@@ -42,7 +42,11 @@ def idle_kernels(case: Case) -> list[Finding]:
 
 def _has_kernels(case: Case, program: Program) -> bool:
     """Whether it has kernels that can be left out here."""
-    return program.language == "opencl" or (program.language == "cuda" and case.on_host)
+    return (
+        program.language == "opencl"
+        or program.holds_kernels
+        or (program.language == "cuda" and case.on_host)
+    )
 
 
 def _prints_the_same(case: Case, built: Built) -> bool:

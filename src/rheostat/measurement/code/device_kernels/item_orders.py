@@ -10,7 +10,7 @@ import re
 
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.parsing.compare_output import differences
-from rheostat.measurement.code.reference import Expected
+from rheostat.measurement.code.programs.expected import Expected
 from rheostat.measurement.code.sandboxed.capture import SandboxRun
 from rheostat.measurement.code.surroundings.another_library import LIBRARY
 from rheostat.measurement.code.verdict import Finding
@@ -22,7 +22,8 @@ OTHER_NUMBERS = re.compile(r"\bsub_group\w*|\bget_\w*linear_id\b|\bget_enqueued_
 """Of work-items, which the library does not turn round with the others."""
 OTHER_WAITS = re.compile(r"\bclEnqueue(?:(?:Read|Write)(?!Buffer\b)|MapImage|SVM)\w*")
 """Functions that wait and that the library does not know."""
-FEW = 3
+FEW, MORE = 3, 12
+"""Inputs; more where a start takes little."""
 
 
 def in_another_order(case: Case) -> list[Finding]:
@@ -35,7 +36,8 @@ def in_another_order(case: Case) -> list[Finding]:
     """
     environment = _environment(case)
     reference = case.reference
-    known = [*reference.small, *reference.expected[:1], *reference.edges][:FEW]
+    few = MORE if case.candidate.holds_kernels else FEW
+    known = [*reference.small, *reference.expected[:1], *reference.edges][:few]
 
     def printed(built: Built, some: list[Expected]) -> list[str | None]:
         every = [e.given for e in some]
@@ -50,7 +52,7 @@ def in_another_order(case: Case) -> list[Finding]:
     if not apart:
         return []
     ours = [e for e, _ in apart]
-    if case.original.language == "opencl":
+    if case.original.language == "opencl" or case.original.holds_kernels:
         made = case.bench.build(case.original, case.kind)
         apart = [(e, got) for (e, got), own in zip(apart, printed(made, ours), strict=True)
                  if not wrong(own, e)]  # fmt: skip
@@ -61,6 +63,8 @@ def in_another_order(case: Case) -> list[Finding]:
 
 
 def _environment(case: Case) -> dict[str, str]:
+    if case.candidate.holds_kernels:
+        return {BACKWARD: "1", LATE: "1"}
     texts = (case.candidate.text, case.original.text)
     ways = {BACKWARD: OTHER_NUMBERS, LATE: OTHER_WAITS}
     return {name: "1" for name, unknown in ways.items() if not any(map(unknown.search, texts))}

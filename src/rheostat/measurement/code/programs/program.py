@@ -16,6 +16,8 @@ from rheostat.measurement.code.programs.program_inputs import ProgramInputs, inp
 LANGUAGES = ("serial", "openmp", "target", "cuda", "opencl")
 C, CXX, CUDA = (".c",), (".cc", ".cpp", ".cxx", ".C"), (".cu",)
 SOURCES = (*C, *CXX, *CUDA)
+KERNELS = "rheostat_kernels"
+"""How files of this package's own with a program's kernels are called."""
 GAP = r"(?:[^\S\n]|\\\n|/\*(?:[^*]|\*(?!/))*\*/)"
 """What may stand between two words: blanks, a line that goes on, a comment."""
 INCLUDED = re.compile(rf'^{GAP}*#{GAP}*include{GAP}*"([^"\n]+)"', re.MULTILINE)
@@ -92,7 +94,8 @@ class Program:
     @property
     def sources(self) -> tuple[str, ...]:
         """Files that a compiler is given; headers, data and what other files include are not."""
-        every = tuple(p for p in self.files if PurePosixPath(p).suffix in SOURCES)
+        every = tuple(p for p in self.files
+                      if PurePosixPath(p).suffix in SOURCES or p.startswith(KERNELS))  # fmt: skip
         return tuple(p for p in every if not self._is_included(p)) or every
 
     def _is_included(self, path: str) -> bool:
@@ -113,6 +116,11 @@ class Program:
     def text(self) -> str:
         """All sources, one after the other."""
         return "\n".join(self.files[p] for p in self.files)
+
+    @property
+    def holds_kernels(self) -> bool:
+        """Whether kernels of OpenCL are compiled with it, and no library is asked for them."""
+        return any(p.startswith(KERNELS) for p in self.files)
 
     def row(self, file: str, line: int) -> str:
         r"""The text of a line by its number, from 1 on; empty where there is none.

@@ -14,10 +14,11 @@ from dataclasses import replace
 from rheostat.measurement.code.altered.coarse_data import PLAIN, coarse, picks
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.parsing.compare_output import differences
+from rheostat.measurement.code.programs.expected import Expected
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.programs.program_inputs import ProgramInput
 from rheostat.measurement.code.races.lock_sets import with_runtime
-from rheostat.measurement.code.reference import QUICK_S, Expected
+from rheostat.measurement.code.reference import QUICK_S
 from rheostat.measurement.code.sandboxed.capture import SandboxRun
 from rheostat.measurement.code.toolchain import BuildKind
 from rheostat.measurement.code.verdict import Finding

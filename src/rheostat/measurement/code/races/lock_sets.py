@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from rheostat.measurement.code.case import Case
+from rheostat.measurement.code.programs.expected import Expected
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.races.task_memory import with_task_memory
-from rheostat.measurement.code.reference import Expected
 from rheostat.measurement.code.sandboxed.sandbox import INSIDE
 from rheostat.measurement.code.toolchain import BuildKind, absent
 from rheostat.measurement.code.verdict import Finding

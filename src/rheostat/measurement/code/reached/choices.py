@@ -26,10 +26,14 @@ CHOSEN = re.compile(
     r"\((?:noundef )?(float|double) (?:noundef )?([^\s,]+), "
     r"(?:float|double) (?:noundef )?([^\s,)]+)\)"
 )
+CHOSEN_CL = re.compile(
+    r"call .*@_Z(?:3min|3max|4fmin|4fmax|5clamp)([cahstijlmfd])\1+\((.*?)\)(?:,| #|$)"
+)
+"""In kernels of OpenCL."""
 CHOSEN_OF = re.compile(r"\[ ([^\s,]+), %([^\s,\]]+) \]")
 TURNED = re.compile(r"(?:[sz]ext|trunc|[su]itofp|fpto[su]i|fpext|fptrunc) \S+ (%[^\s,]+) to")
 TYPES = {**dict.fromkeys("ij", "i32"), **dict.fromkeys("lmxy", "i64"), **dict.fromkeys("st", "i16"),
-         "f": "float", "d": "double"}  # fmt: skip
+         **dict.fromkeys("cah", "i8"), "f": "float", "d": "double"}  # fmt: skip
 
 
 def is_taken(

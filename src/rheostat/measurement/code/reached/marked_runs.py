@@ -19,6 +19,7 @@ import numpy as np
 
 from rheostat.measurement.code.altered.hash_texts import weakened
 from rheostat.measurement.code.case import LEAST_NUMBER, PARALLEL, Case, numbers_in
+from rheostat.measurement.code.programs.expected import Expected
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.programs.program_inputs import ProgramInput
 from rheostat.measurement.code.reached.choices import MOST_ROW
@@ -35,7 +36,6 @@ from rheostat.measurement.code.reached.unread_entries import given
 from rheostat.measurement.code.reference import (
     QUICK_S,
     SINGLE_PRECISION,
-    Expected,
     OneWay,
 )
 from rheostat.measurement.code.sandboxed.sandbox import give_away

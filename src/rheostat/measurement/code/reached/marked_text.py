@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from rheostat.measurement.code.reached.choices import (
     CHOSEN,
+    CHOSEN_CL,
     CHOSEN_CXX,
     LABEL,
     TYPES,
@@ -280,6 +281,12 @@ class _Marker:
                 value = values.pop(first)
                 for other in values.values():
                     yield from self._strictly(at, type_, value, other, sign, ("lt", "gt"))
+        elif at and (m := CHOSEN_CL.search(row)):
+            sign = "o" if m[1] in "fd" else "u" if m[1] in "hjmt" else "s"
+            every = [given.split()[-1] for given in m[2].split(", ")]
+            value = next((v for v in every if not CONSTANT.fullmatch(v)), every[0])
+            for other in (v for v in every if v != value):
+                yield from self._strictly(at, TYPES[m[1]], value, other, sign, ("lt", "gt"))
 
     def _idle(self, row: str) -> Iterator[str]:
         """Whether a summand, a factor, a quotient was ever another than what changes nothing."""

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from rheostat.measurement.code.bundled import bundled
-from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.programs.program import KERNELS, Program
 from rheostat.measurement.code.toolchain import BuildKind
 
 KIND = BuildKind("object", "clang", ("-c", "-fopenmp"), "-O1")
 """Fast also where the program that it is linked to is not."""
+OF_KERNELS = ("opencl_builtins",)
+FUNCTIONS = BuildKind(
+    "functions of kernels", "clang",
+    ("-c", "-w", "-cl-no-stdinc", "-include", "opencl-c-base.h", "-ffunction-sections"), "-O0",
+)  # fmt: skip
+"""Of OpenCL C, whose functions none may be known beforehand; soon compiled."""
 
 
-def runtime(name: str) -> Program:
-    """The source of a runtime by its name, as ``lock_sets``."""
+def runtime(name: str) -> tuple[Program, BuildKind]:
+    """The source of a runtime by its name, as ``lock_sets``, and how it is built."""
+    if name in OF_KERNELS:
+        text = bundled("runtimes", f"{name}.cl")
+        return Program({f"{KERNELS}.cl": text}, flags=(), is_ours=True), FUNCTIONS
     file = f"{name}.c"
-    return Program({file: bundled("runtimes", file)}, is_ours=True)
+    return Program({file: bundled("runtimes", file)}, is_ours=True), KIND

@@ -13,9 +13,9 @@ from dataclasses import replace
 from rheostat.measurement.code.bundled import bundled
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.parsing.compare_output import differences
+from rheostat.measurement.code.programs.expected import Expected
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.programs.program_inputs import ProgramInput
-from rheostat.measurement.code.reference import Expected
 from rheostat.measurement.code.sandboxed.capture import SandboxRun
 from rheostat.measurement.code.verdict import Finding
 from rheostat.measurement.code.workbench import Built
@@ -106,7 +106,9 @@ def _ways(case: Case) -> Iterator[tuple[str, dict[str, str], int, tuple[str, ...
 def _built_otherwise(case: Case) -> Iterator[tuple[str, dict[str, str], int, tuple[str, ...]]]:
     """Flags that people add to a build, where they make another program of the candidate."""
     candidate = case.candidate
-    if candidate.build or case.on_host or not (plain := _bytes(case.built)):
+    if candidate.build or candidate.holds_kernels or case.on_host:
+        return
+    if not (plain := _bytes(case.built)):
         return
     every = [
         [(UNSIGNED, "-funsigned-char")] if CHARACTERS.search(candidate.text) else [],
