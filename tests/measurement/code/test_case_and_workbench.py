@@ -281,7 +281,7 @@ def test_kernels_of_opencl_are_compiled_once_for_each_program(box, tmp_path, too
 
 def test_own_runtimes_are_compiled_once_and_linked_to_what_names_them(box, tmp_path, tools):
     bench = Workbench(box, tmp_path)
-    object_ = bench.build(own_runtimes.runtime("lock_sets"), own_runtimes.KIND)
+    object_ = bench.build(*own_runtimes.runtime("lock_sets"))
     (object_.folder / BINARY).write_text("compiled")
     for whose in ("original", "candidate"):
         made = bench.build(program(whose, objects=("lock_sets",)), CLANG)

@@ -146,7 +146,7 @@ class Reference:
         return not compiler_absent(self.original, "clang") and self.bench.build(
             self.original, toolchain.SANITIZED).ok  # fmt: skip
 
-    @cached_property
+    @property
     def is_clean(self) -> bool:
         """Whether the original passes the sanitizers; admitted inputs of OpenCL do not tell."""
         if self.clean and self.original.language == "opencl":
@@ -373,7 +373,7 @@ class Reference:
         return None if apart else replace(expected, filled=checked.stdout)
 
     def _sanitized(self, expected: Expected) -> tuple[str, Expected | None]:
-        """The same with its output under the sanitizers; not of PoCL, where the original is clean."""
+        """The same with its output under the sanitizers, where it is clean; not by PoCL."""
         if not self.clean or self.original.language == "opencl":
             return "", expected
         checked = self._checked(expected)

@@ -202,7 +202,7 @@ def _kernel(code: str, m: re.Match[str], name: str) -> _Kernel:
     needed = f"{name}_group" if group else "0"
     declared = (f"extern void {name}_call(void **);\n"
                 f"extern const unsigned {name}_sizes[];\n"
-                f"static const size_t {name}_group[3] = {{{', '.join(group) or '0'}}};")  # fmt: skip
+                f"static const size_t {name}_group[3] = {{{', '.join(group) or 0}}};")  # fmt: skip
     quoted = "".join(f"\\{s}" for s in spaces) or "\\0"
     row = (f'{{"{known}", {name}_call, {count}, {int(_waits(code, known))}, '
            f'(const unsigned char *)"{quoted}", {name}_sizes, {needed}}}')  # fmt: skip
