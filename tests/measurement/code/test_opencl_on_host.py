@@ -193,6 +193,7 @@ def test_a_finding_in_a_kernel_stands_at_the_line_of_the_host() -> None:
     assert other.words == "a.c: in a kernel, 'last();': never"
 
 
+@pytest.mark.slow
 @runs
 def test_decisions_in_kernels_are_asked_and_one_library_alone_rejects_nothing() -> None:
     """The other library agrees where it is the same one here: what differs is what is asked."""
