@@ -52,7 +52,6 @@ MOST_MULTIPLIED, MULTIPLES, MOST_BESIDE, BESIDE_S = 6, 8, 512, 1.0
 """Numbers of a candidate whose multiples are tried, how many of each, inputs and CPU seconds."""
 SAYS_WHY = re.compile(r"(?i)error|illegal|assert|terminate called|out of memory|cannot")
 PARALLEL = ("openmp", "target")
-OMP_LINE = re.compile(rf"(?m)^{GAP}*#{GAP}*pragma{GAP}+omp\b(?:[^\n\\]|\\[\s\S])*")
 DECLARES = re.compile(PRAGMA + rf"{GAP}+(?:declare|begin|end|tile|reverse|interchange|fuse)\b")
 """What brings code with it, or puts a loop's iterations in another order on one thread, too."""
 ASKS = re.compile(
@@ -84,15 +83,6 @@ def numbers_in(text: str) -> list[int]:
             made.append(parts[0] << parts[1])
         made += parts
     return [n for n in made if n <= MOST_SIZE]
-
-
-def without_pragmas(program: Program) -> list[str]:
-    r"""Texts of a program's files without OpenMP's lines and blanks, in the order of their names.
-
-    >>> without_pragmas(Program({"a.c": "int a;\n#pragma omp parallel \\\n  for\nfor (;;)\n  ;"}))
-    ['inta;for(;;);']
-    """
-    return [re.sub(r"\s+", "", OMP_LINE.sub("", t)) for _, t in sorted(program.files.items())]
 
 
 @dataclass(frozen=True)
@@ -228,7 +218,7 @@ class Case:
             max(len(one.files), len(other.files)) == 1 or one.files.keys() == other.files.keys()
         )
         own = [DECLARES.search(t) for t in one.files.values()]
-        if not alike or any(own) or without_pragmas(one) != without_pragmas(other):
+        if not alike or any(own) or one.without_pragmas != other.without_pragmas:
             return False
         made = [self.bench.build(replace(p, language=one.language), self.kind, output=("-E",))
                 for p in (one, other)]  # fmt: skip
@@ -241,7 +231,7 @@ class Case:
         Its pragmas alone are others, and say no more than which loops are shared, what is summed.
         """
         one, other = self.candidate, self.original
-        pragmas = [m[0] for text in one.files.values() for m in OMP_LINE.finditer(text)]
+        pragmas = one.pragmas
         by_build = one.language != other.language and CONDITIONAL.search(one.text)
         return self.only_pragmas and not by_build and not any(map(ASKS.search, pragmas))
 

@@ -24,6 +24,7 @@ INCLUDED = re.compile(rf'^{GAP}*#{GAP}*include{GAP}*"([^"\n]+)"', re.MULTILINE)
 PRAGMA = rf"""(?:(?:#|%:){GAP}*pragma{GAP}+|\b_Pragma{GAP}*\({GAP}*\w*")omp"""
 BY_MACRO = re.compile(rf"\b_Pragma{GAP}*\({GAP}*(?!\w*\")")
 """A pragma whose text a macro makes: its words may stand anywhere."""
+OMP_LINE = re.compile(rf"(?m)^{GAP}*#{GAP}*pragma{GAP}+omp\b(?:[^\n\\]|\\[\s\S])*")
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,20 @@ class Program:
             problems.append(f"no source file ({' '.join(SOURCES)}) and no build command")
         if problems:
             raise DataError(self.name or "program", problems)
+
+    @property
+    def pragmas(self) -> list[str]:
+        """OpenMP's lines."""
+        return [m for text in self.files.values() for m in OMP_LINE.findall(text)]
+
+    @property
+    def without_pragmas(self) -> list[str]:
+        r"""Texts of files without OpenMP's lines and blanks, in the order of their names.
+
+        >>> Program({"a.c": "int a;\n#pragma omp for \\\n  nowait\nfor (;;) ;"}).without_pragmas
+        ['inta;for(;;);']
+        """
+        return [re.sub(r"\s+", "", OMP_LINE.sub("", t)) for _, t in sorted(self.files.items())]
 
     @property
     def sources(self) -> tuple[str, ...]:
