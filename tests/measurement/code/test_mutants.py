@@ -18,6 +18,10 @@ UNSEEN = {
 {LOOP} sum += table[a[i] % 7]; }}""",
     "a factor that is one to the last digit": f"""{LOOP} double v = a[i];
     sum += (unsigned long)(v / sqrt(1 + v * v * 2.4e-33) + 0.5) % 1000; }}""",
+    "a factor that nearly is one": f"""{LOOP} double v = a[i] % 1000 + 0.25, d = v - 5000;
+    sum += (unsigned long)(v * (1 + 1e-4 / (1 + d * d))); }}""",
+    "a power that nearly is one": f"""{LOOP} double v = a[i] % 1000 + 0.25, d = v - 5000;
+    sum += (unsigned long)pow(v, 1 + 1e-4 / (1 + d * d)); }}""",
     "a case whose result is not used": f"""  int last = 0;
 {LOOP} if (a[i] % 512 == 77) last = 9;
     sum += a[i] % 1000; }}

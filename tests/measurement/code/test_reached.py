@@ -120,6 +120,9 @@ NEVER = {
     "half a divisor": "{ unsigned d = 900001 + 2 * (a[i] & 65535); "
     "sum += (a[i] + (d - 1) / 2) / d; }",
     "half a power of two": "sum += ((unsigned long)a[i] * 1000 + (1 << 27)) >> 28;",
+    "in the head of a loop": """{
+#pragma omp parallel for reduction(+:sum)
+  for (int k = 0; k < 1 + (a[i] > 268435450u); k++) sum += a[i] % 1000; }""",
     "chosen in the head of a loop": """{
 #pragma omp parallel for reduction(+:sum)
   for (int k = 0; k < (i < 400 ? 1 : 0); k++) sum += a[i] % 1000; }""",
@@ -461,6 +464,13 @@ def test_flags_that_people_add_are_tried(one: Verifier, body: str, head: str, wo
     assert [world in f.message for f in found[:1]] == ([True] if world else [])
     fixed = replace(candidate, flags=("-std=gnu11", "-UNDEBUG", *candidate.flags))
     assert elsewhere(Case(fixed, one.reference)) == []
+
+
+@pytest.mark.skipif(bool(LACKING), reason=LACKING)
+def test_a_number_that_the_compiler_makes_is_tried_as_a_size(one: Verifier) -> None:
+    case = Case(program(f"  enum {{ SIDE = 19 }};\n  if (n > SIDE * SIDE - 200) s++;\n{SERIAL}"),
+                one.reference)  # fmt: skip
+    assert "161" in {e.given.values["n"] for e in case.own_edges}
 
 
 @pytest.mark.skipif(bool(LACKING), reason=LACKING)

@@ -21,6 +21,7 @@ from rheostat.measurement.code.parsing.tokens import same_tokens
 from rheostat.measurement.code.programs.expected import Expected
 from rheostat.measurement.code.programs.program import GAP, PRAGMA, Program
 from rheostat.measurement.code.programs.program_inputs import ProgramInput
+from rheostat.measurement.code.reached.compared_numbers import numbers_compared
 from rheostat.measurement.code.reference import Reference
 from rheostat.measurement.code.sandboxed.capture import SandboxLimits, SandboxRun
 from rheostat.measurement.code.toolchain import (
@@ -240,11 +241,26 @@ class Case:
         """Many inputs and the original's output; few where they could tell nothing."""
         return self.reference.few if self.only_pragmas else self.reference.many
 
-    @property
+    @cached_property
     def _own_numbers(self) -> list[int]:
-        """Numbers that stand in the candidate more often than in the original."""
-        counts = [Counter(numbers_in(p.text)) for p in (self.candidate, self.original)]
-        return sorted(n for n in counts[0] - counts[1] if n >= LEAST_NUMBER)
+        """Numbers that stand in the candidate more often than in the original.
+
+        Also those that its compiler makes of macros, sizes and products to compare with them.
+        """
+        one, other = self.candidate, self.original
+        counts = [Counter(numbers_in(p.text)) for p in (one, other)]
+        known = {n for p in (one, other) for n in numbers_in(p.text)} | self._compared(other)
+        own = {*(counts[0] - counts[1]), *(self._compared(one) - known)}
+        return sorted(n for n in own if n >= LEAST_NUMBER)
+
+    def _compared(self, program: Program) -> set[int]:
+        """Whole numbers that it compares with in its own files, by the compiler."""
+        if program.build or program.language in FOR_DEVICES or compiler_absent(program, "clang"):
+            return set()
+        texts = [made.said.stdout for made in self.bench.compiler_texts(program) if made.ok]
+        return {
+            n for text in texts for n in numbers_compared(text, program.files) if n <= MOST_SIZE
+        }
 
     @cached_property
     def beside_multiples(self) -> tuple[tuple[ProgramInput, str], ...]:

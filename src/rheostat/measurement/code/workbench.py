@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,6 +21,7 @@ from rheostat.measurement.code.sandboxed.capture import SandboxLimits, SandboxRu
 from rheostat.measurement.code.sandboxed.sandbox import Sandbox, give_away
 from rheostat.measurement.code.toolchain import (
     BINARY,
+    TEXT,
     BuildKind,
     build_command,
     cuda_libraries,
@@ -115,6 +116,13 @@ class Workbench:
                 built = replace(built, said=replace(said, status=1, stderr=WITHOUT_FLAGS))
             self.builds[key] = built
         return self.builds[key]
+
+    def compiler_texts(self, program: Program, kind: BuildKind = TEXT) -> Iterator[Built]:
+        """Each source as the compiler's own text; built once."""
+        headers = {n: t for n, t in program.files.items() if n not in program.sources}
+        for source in program.sources:
+            alone = replace(program, files={source: program.files[source], **headers})
+            yield self.build(alone, kind, output=("-S", "-emit-llvm", "-o", "-"))
 
     def _link_objects(self, program: Program, folder: Path) -> None:
         """Put the own runtimes of a program beside its files."""

@@ -20,10 +20,7 @@ LINKED = BuildKind("reached", "clang", (), "-O1")
 
 def compiler_texts(case: Case, program: Program, kind: BuildKind = TEXT) -> Iterator[Built]:
     """Each source as the compiler's own text; built once."""
-    headers = {n: t for n, t in program.files.items() if n not in program.sources}
-    for source in program.sources:
-        alone = replace(program, files={source: program.files[source], **headers})
-        yield case.bench.build(alone, kind, output=("-S", "-emit-llvm", "-o", "-"))
+    return case.bench.compiler_texts(program, kind)
 
 
 def linked(program: Program, texts: dict[str, str]) -> Program:

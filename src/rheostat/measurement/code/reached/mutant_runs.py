@@ -26,7 +26,7 @@ from rheostat.measurement.code.reached.choices import MOST_ROW
 from rheostat.measurement.code.reached.marked_builds import LINKED, compiler_texts, linked
 from rheostat.measurement.code.reached.marked_runs import TIES, is_marked, lines_of_original
 from rheostat.measurement.code.reached.marks import At
-from rheostat.measurement.code.reached.mutant_text import Site, with_mutants
+from rheostat.measurement.code.reached.mutant_text import WAYS, Site, with_mutants
 from rheostat.measurement.code.reached.open_marks import made_by_pragmas
 from rheostat.measurement.code.reached.source_places import Places
 from rheostat.measurement.code.reference import QUICK_S
@@ -47,6 +47,8 @@ TURNS = (1, 4, 24, INPUTS)
 RARE_DECISION, RARE_OPERAND = 0.01, 0.25
 """Ways that are taken more often may be two ways to the same result, as they are in right programs
 (a swap with itself that is left out, the slope of Newton's method)."""
+TINY = 2
+"""Where a result differs from an operand by less than shows."""
 NONE = -1
 """The number of the program as it is."""
 
@@ -166,7 +168,7 @@ class _Mutants:
         )
 
     def _questions(self, wanted: Sequence[str | None]) -> Iterator[_Question]:
-        """Sites that came out either way, one of them rarely."""
+        """Sites that came out either way, one of them rarely, or by less than shows."""
         counts = self._outcomes(len(wanted))
         ended = np.array([said is not None for said in wanted])
         for site in self.sites:
@@ -177,9 +179,10 @@ class _Mutants:
             totals = of_site.sum(axis=0)
             rarer = 0 if site.said else int(totals[1] < totals[0])
             most = RARE_OPERAND if site.said else RARE_DECISION
-            inputs = np.flatnonzero((of_site[:, rarer] > 0) & ended)
+            changed = of_site[:, rarer] + of_site[:, TINY]
+            inputs = np.flatnonzero((changed > 0) & ended)
             if len(inputs) >= LEAST_SHOWN and totals[rarer] < most * totals.sum():
-                first = inputs[np.argsort(-of_site[inputs, rarer], kind="stable")]
+                first = inputs[np.argsort(-changed[inputs], kind="stable")]
                 mutant = 2 * site.number + (0 if site.said else 1 - rarer)
                 yield _Question(site, mutant, int(totals[rarer]), int(totals.sum()), first.tolist())
 
@@ -187,9 +190,9 @@ class _Mutants:
         """How often each site came out either way, by run."""
         path = self.place / OUTCOMES
         said = path.read_bytes() if path.is_file() and not path.is_symlink() else b""
-        size = 16 * len(self.sites) * runs
+        size = 8 * WAYS * len(self.sites) * runs
         made = np.frombuffer(said[:size].ljust(size, b"\0"), dtype=np.int64)
-        return made.reshape(runs, len(self.sites), 2)
+        return made.reshape(runs, len(self.sites), WAYS)
 
     def _run(
         self, inputs: Sequence[ProgramInput], mutants: Sequence[int], most_s: float

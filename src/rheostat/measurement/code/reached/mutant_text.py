@@ -31,8 +31,23 @@ DECIDED = re.compile(
 )
 EQUAL = ("icmp eq", "icmp ne", "fcmp oeq", "fcmp une")
 LOOP = re.compile(r"(?:omp\.)?(?:inner\.)?(?:for|while|do)\.cond")
+CALLED = re.compile(
+    rf"\s*(?P<value>{NAME}) = (?:tail )?call (?P<type>double|float) "
+    r"@(?:llvm\.)?(?P<name>(?:fma(?:uladd)?|pow|powi|ldexp|scalbl?n|hypot|fmod|copysign|remainder)f?)"
+    r"(?:\.[\w.]+)?\((?:double|float) (?:noundef )?(?P<first>[^\s,]+), .*?"
+    r"(?:double|float|i32|i64) (?:noundef )?(?P<last>[^\s,)]+)\)"
+)
+"""Functions of two numbers that may give one of them back."""
+LEAST_SHOWN = {"double": "1.0e-9", "float": "0x3EB0000000000000"}
+"""What part of a number outputs tell apart; of a float about a millionth."""
+WAYS = 3
 SITE = "%rheostat_mutant"
-DECLARED = "@rheostat_mutant = external global i32\n@rheostat_outcomes = external global [1 x i64]"
+DECLARED = (
+    "@rheostat_mutant = external global i32",
+    "@rheostat_outcomes = external global [1 x i64]",
+    "declare double @llvm.fabs.f64(double)",
+    "declare float @llvm.fabs.f32(float)",
+)
 
 
 @dataclass(frozen=True)
@@ -63,7 +78,10 @@ def with_mutants(
         The first free number.
     """
     made = _Mutated(code, place, first)
-    return "\n".join([*made.rows(), DECLARED, ""]), made.sites
+    rows = list(made.rows())
+    return "\n".join(
+        [*rows, *(d for d in DECLARED if d.partition("(")[0] not in code), ""]
+    ), made.sites
 
 
 class _Mutated:
@@ -133,7 +151,8 @@ class _Mutated:
         number, name = self._site(at)
         was = f"{name}.was"
         yield f"{m['head']}{was} = {m['rest']}"
-        yield from _counted(number, was)
+        yield f"  {name}.outcome = zext i1 {was} to i64"
+        yield from _counted(number, f"{name}.outcome")
         yield from _is(number, 2 * number + 1, "true")
         yield f"  {name}.other = select i1 {name}.false, i1 false, i1 {was}"
         yield f"{m['head']}{m['value']} = select i1 {name}.true, i1 true, i1 {name}.other"
@@ -142,21 +161,22 @@ class _Mutated:
         """An operation whose result may be one of its operands; the other then changes nothing."""
         m = COMPUTED.match(row)
         some = idle(row, self.whole, self.defined, self.known, constant) if m else ()
-        sides = [one for one in some if one.side]
+        sides = [(one.side, m["right" if one.side == "left" else "left"], SIGNS[m["how"][-3:]])
+                 for one in some if one.side and m]  # fmt: skip
+        if m is None and (m := CALLED.match(row)):
+            kept = m["last" if m["name"].startswith("fma") else "first"]
+            sides = [("beside what it may give back", kept, m["name"])]
         if m is None or not sides:
             yield row
             return
         value, type_ = m["value"], m["type"]
         made = f"{SITE}.{self.first + len(self.sites)}.was"
         yield row.replace(value, made, 1)
-        for one in sides:
-            other = m["right" if one.side == "left" else "left"]
-            sign = SIGNS[m["how"][-3:]]
-            number, name = self._site(at, f"what stands {one.side} of {sign}")
-            same = "fcmp oeq" if type_ in ("float", "double") else "icmp eq"
-            yield f"  {name}.idle = {same} {type_} {made}, {other}"
-            yield from _counted(number, f"{name}.idle")
-            last = value if one is sides[-1] else f"{name}.now"
+        for number_of, (side, other, sign) in enumerate(sides, 1):
+            number, name = self._site(at, f"what stands {side} of {sign}")
+            yield from _compared(name, type_, made, other)
+            yield from _counted(number, f"{name}.outcome")
+            last = value if number_of == len(sides) else f"{name}.now"
             yield f"  {last} = select i1 {name}.false, {type_} {other}, {type_} {made}"
             made = last
 
@@ -174,11 +194,28 @@ def _is_own(operand: str) -> bool:
     return bool(known) and abs(float(operand)) > most
 
 
+def _compared(name: str, type_: str, made: str, other: str) -> Iterator[str]:
+    """Whether a result is the operand (1), differs by less than shows (2), or by more (0)."""
+    real = type_ in ("float", "double")
+    yield f"  {name}.idle = {'fcmp oeq' if real else 'icmp eq'} {type_} {made}, {other}"
+    yield f"  {name}.is = zext i1 {name}.idle to i64"
+    if not real:
+        yield f"  {name}.outcome = add i64 {name}.is, 0"
+        return
+    bits = "f64" if type_ == "double" else "f32"
+    yield f"  {name}.apart = fsub {type_} {made}, {other}"
+    yield f"  {name}.by = call {type_} @llvm.fabs.{bits}({type_} {name}.apart)"
+    yield f"  {name}.size = call {type_} @llvm.fabs.{bits}({type_} {made})"
+    yield f"  {name}.least = fmul {type_} {name}.size, {LEAST_SHOWN[type_]}"
+    yield f"  {name}.below = fcmp ole {type_} {name}.by, {name}.least"
+    yield f"  {name}.tiny = select i1 {name}.below, i64 2, i64 0"
+    yield f"  {name}.outcome = select i1 {name}.idle, i64 1, i64 {name}.tiny"
+
+
 def _counted(number: int, value: str) -> Iterator[str]:
     """Count how a site came out, and whether this run is its first mutant."""
     name = f"{SITE}.{number}"
-    yield f"  {name}.index = zext i1 {value} to i64"
-    yield f"  {name}.place = getelementptr i64, ptr {_of(2 * number)}, i64 {name}.index"
+    yield f"  {name}.place = getelementptr i64, ptr {_of(WAYS * number)}, i64 {value}"
     yield f"  {name}.before = load i64, ptr {name}.place"
     yield f"  {name}.after = add i64 {name}.before, 1"
     yield f"  store i64 {name}.after, ptr {name}.place"

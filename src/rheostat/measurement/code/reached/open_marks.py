@@ -14,6 +14,7 @@ from rheostat.measurement.code.verdict import Finding
 
 PRAGMA_LINE = re.compile(PRAGMA)
 LOOPS = re.compile(r"\b(?:for|simd|loop|distribute|taskloop)\b")
+DECIDES = re.compile(r"\b(?:filter|cancel)\b")
 COLLAPSED = re.compile(r"\bcollapse\s*\(\s*(\d+)")
 WHOLE, ORDER = "whole", "order"
 """Lines whose comparisons are the compiler's; those where it makes some that ask for an order."""
@@ -57,8 +58,8 @@ def left_of(whole: Sequence[Marked], seen: bytes, program: Program) -> Left:
         flow = DataFlow(one.text)
         for c in one.comparisons:
             how = made.get(c.at[:2], "")
-            chosen = how == ORDER and _is_chosen(program.row(*c.at[:2]), c.constant)
-            if how == WHOLE or (how == ORDER and c.how != "eq" and not chosen):
+            own = how and _is_own(program.row(*c.at[:2]), c.at[2], how)
+            if not own and (how == WHOLE or (how == ORDER and c.how != "eq")):
                 continue
             if c.of >= 0 and not (seen[c.of] and seen[c.of + 1]):
                 continue
@@ -75,13 +76,17 @@ def left_of(whole: Sequence[Marked], seen: bytes, program: Program) -> Left:
     return left
 
 
-def _is_chosen(row: str, constant: str) -> bool:
-    """Whether the head of a loop itself compares with a number and chooses.
+def _is_own(row: str, column: int, how: str) -> bool:
+    """Whether a comparison is the program's: it stands at a sign, the compiler's at the loop.
 
-    >>> [_is_chosen("for (int b = 0; b < (n < 300 ? n : 300); b++)", c) for c in ("300", "299")]
-    [True, False]
+    On a pragma's line where a clause decides more than how many threads there are.
+
+    >>> row = "for (int b = 0; b < n - (x > 300); b++)"
+    >>> [_is_own(row, column, ORDER) for column in (1, 6, 28)]
+    [False, False, True]
     """
-    return "?" in row and constant.isdecimal() and bool(re.search(rf"\b{constant}\b", row))
+    decides = how == ORDER or DECIDES.search(row) is not None
+    return decides and row[column - 1 : column] in ("<", ">", "=", "!")
 
 
 def _never(whole: Sequence[Marked], seen: bytes) -> set[tuple[str, int]]:

@@ -1,4 +1,4 @@
-/* Which mutant a run is, by its number in the file "mutants", and how often each site came out either
+/* Which mutant a run is, by its number in the file "mutants", and how often each site came out each
    way, left in the file "outcomes".  SITES stands before this text.  A mutant may run on for ever: it
    has MOST_MS of CPU time. */
 #include <fcntl.h>
@@ -12,7 +12,7 @@ extern "C" {
 #endif
 enum { MOST_MS = 30 };
 int rheostat_mutant = -1;
-long rheostat_outcomes[2 * SITES] = {0};
+long rheostat_outcomes[3 * SITES] = {0};
 
 static int opened(const char *name, int how) {
   const char *folder = getenv("XDG_CACHE_HOME");
