@@ -110,6 +110,18 @@ def test_a_part_of_a_product_is_below_what_the_random_number_is_multiplied_by() 
         assert other_data(Case(_program(drawn | RIGHT["the other way round"]), one.reference)) == []
 
 
+@pytest.mark.skipif(bool(LACKING), reason=LACKING)
+def test_data_that_go_by_the_order_of_draws_are_not_put_where_that_is_another_one() -> None:
+    loop = "  for (int i = 0; i < n; i++)\n    a[i] = draw() % 1000000;"
+    forth = loop.replace("draw()", "(s * (2u * i + 1) >> 4)")
+    back = forth.replace("int i = 0; i < n; i++", "int i = n - 1; i >= 0; i--")
+    with verifier(_program({loop: forth}), seed=3, count=2, options=RungOptions()) as one:
+        assert other_data(Case(_program({loop: back}), one.reference)) == []
+        falls = {"MOST": WRONG["more falls than there is room for"]["MOST"]}
+        (found,) = other_data(Case(_program({loop: forth} | falls), one.reference))
+        assert "a step less" in found.message
+
+
 def test_kernels_of_whole_numbers_are_judged_and_those_that_round_are_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

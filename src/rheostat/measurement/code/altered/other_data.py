@@ -44,6 +44,8 @@ SMALL_SHARE = 5
 """One in so many of many inputs is small; these come first."""
 DEAR_KINDS, DEAR_SOME, DEAR_CPU_S = (4,), 4, 4.0
 """The same where each start loads a library that compiles."""
+DREW = "rheostat drew"
+"""Behind it stands what tells the order of draws, where data go by it."""
 OWN_DRAW = "keeps a part of a random number, and the original has no such line beside its data's"
 NOISES, MOST_SUSPECT = 3, 6
 """Ways of rounding that are tried, and of how many inputs of a kind of data."""
@@ -261,7 +263,8 @@ def _apart(
         outputs = _printed(case, candidate, [g for g, _ in known], kind, shares=shares)
         apart = [
             (given, output, got) for (given, output), got in zip(known, outputs, strict=False)
-            if got is not None and differences(got, output, case.reference.agreed)
+            if got is not None and got.partition(DREW)[2] == output.partition(DREW)[2]
+            and differences(got, output, case.reference.agreed)
         ][:MOST_SUSPECT]  # fmt: skip
         known = [(given, output) for given, output, _ in apart]
     return apart

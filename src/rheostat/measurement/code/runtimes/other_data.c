@@ -1,6 +1,7 @@
 /* Other data than a program draws, from what it could have drawn: parts of random numbers are replaced
    by what RHEOSTAT_DATA says.  RHEOSTAT_NOISE: what floating point rounds is one step more or less.
    Calls to these stand in the place of the instructions. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #ifdef __cplusplus
@@ -9,7 +10,7 @@ extern "C" {
 enum { PLAIN, FEW, GREATEST, EQUAL, TWO, SPARSE, OUTLIERS, RISING, FALLING, BLOCKS };
 enum { FEWEST = 8, SMALL = 1 << 17, STEPS = 4096, BLOCK = 24 };
 static int kind;
-static unsigned long noise;
+static unsigned long noise, order;
 
 __attribute__((constructor(101))) static void begin(void) {
   const char *said = getenv("RHEOSTAT_DATA"), *seed = getenv("RHEOSTAT_NOISE");
@@ -17,6 +18,11 @@ __attribute__((constructor(101))) static void begin(void) {
   noise = seed ? strtoul(seed, 0, 10) * 2654435761ul : 0;
   unsetenv("RHEOSTAT_DATA");
   unsetenv("RHEOSTAT_NOISE");
+}
+
+/* Who draws the same in another order has other data by its place: what tells the order is printed. */
+__attribute__((destructor)) static void tell(void) {
+  if (kind >= RISING) printf("\nrheostat drew %lx\n", order);
 }
 
 /* How many were drawn before that can be as great, as a part of a number is often a part once more. */
@@ -41,6 +47,7 @@ static unsigned long again(unsigned long v, unsigned long greatest) {
 }
 
 static unsigned long other(unsigned long v, unsigned long greatest) {
+  order = (order ^ v) * 6364136223846793005ul + greatest;
   unsigned long bits = v ^ v >> 3 ^ v >> 7, step = greatest / FEWEST + 1, half = greatest - greatest / 2;
   switch (kind) {
     case FEW: return greatest < FEWEST ? v & 1 : greatest < SMALL ? v & (FEWEST - 1) : v / step * step;
