@@ -423,3 +423,23 @@ def test_fields_of_a_struct_are_places_of_their_own(body, level) -> None:
     """No clause can name one, so that a sum in a field stays as it is."""
     source = CSource(f"void f(struct grid *p, struct number *x, int n) {{ {body} }}")
     assert dependence(source, source.loops[0]).level == level
+
+
+def test_an_index_that_is_assigned_once_stands_for_its_value() -> None:
+    text = """void f(int n, int m, double *a, double *b) {
+  int i, j, at, other;
+  for (i = 0; i < n; i++)
+    for (j = 0; j < m; j++) {
+      at = i * m + j;
+      a[at] = b[at + 1];
+      SECOND
+    }
+}
+"""
+    plain = CSource(text.replace("SECOND", ""))
+    assert [dependence(plain, x).level for x in plain.loops] == [SAFE, SAFE]
+    assert dependence(plain, plain.loops[0]).private == {"at", "j"}
+    for second in ("at = j;", "if (b[0] > 1) at = 3; a[at] = 1;", "other = at; a[other / 2] = 2;",
+                   "a[other] = 1; other = j;"):  # fmt: skip
+        source = CSource(text.replace("SECOND", second))
+        assert dependence(source, source.loops[0]).level > SAFE, second

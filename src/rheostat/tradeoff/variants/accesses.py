@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from rheostat.measurement.code.parsing.syntax_tree import walk
 from rheostat.tradeoff.variants.c_source import CSource, Loop, Node
-from rheostat.tradeoff.variants.polynomial import Polynomial, polynomial
+from rheostat.tradeoff.variants.polynomial import Polynomial, names_in, polynomial
 
 READ, WRITE, UPDATE = "read", "write", "update"
 PURE = frozenset(
@@ -69,6 +70,8 @@ class Body:
         self.leaves = False
         self._known: dict[str, Polynomial] = {}
         self._changed = _changed(source, loop.body)
+        counters = {x.variable for x in source.inside(loop)}
+        self._moving = {n for n, times in self._changed.items() if times > 1} - counters
         self.accesses = list(self._of(loop.body, conditional=False, depth=0))
 
     def _of(self, node: Node, *, conditional: bool, depth: int) -> Iterator[Access]:
@@ -148,6 +151,12 @@ class Body:
         else:
             yield from self._of(right, conditional=conditional, depth=depth)
         yield self._access(UPDATE if again else WRITE, left, conditional, node, again)
+        name = self.source.text_of(left)
+        once = left.type == "identifier" and self._changed[name] == 1 and name not in self.local
+        if once and operator == "=" and not (again or conditional):
+            value = polynomial(self.source, right, self._known)
+            if not names_in(value) & (self._moving | {name}):
+                self._known[name] = value
 
     def _same_operator(self, left: Node, right: Node) -> str:
         """The operator of ``s = s + e`` or ``s = e + s``; empty for any other assignment."""
@@ -206,14 +215,14 @@ def meet(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
     return all(a == b for a, b in zip(one, other, strict=False))
 
 
-def _changed(source: CSource, body: Node) -> set[str]:
-    """Names that are assigned to or counted after they were declared."""
+def _changed(source: CSource, body: Node) -> Counter[str]:
+    """How often names are assigned to or counted after they were declared, as the text stands."""
     fields = {"assignment_expression": "left", "update_expression": "argument"}
-    return {
+    return Counter(
         source.text_of(x.child_by_field_name(fields[x.type]))
         for x in walk(body)
         if x.type in fields
-    }
+    )
 
 
 def declared_name(source: CSource, declarator: Node) -> str:
