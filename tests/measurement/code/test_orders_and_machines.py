@@ -8,12 +8,12 @@ import pytest
 
 from rheostat.measurement.code import rungs_races, toolchain
 from rheostat.measurement.code.altered.coarse_data import among_equals, coarse, picks
-from rheostat.measurement.code.case import numbers_in
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.programs.program_inputs import InputRange, ProgramInputs
 from rheostat.measurement.code.races import lock_sets
 from rheostat.measurement.code.races.lock_sets import in_another_order, without_common_lock
 from rheostat.measurement.code.races.simd_updates import lanes_update
+from rheostat.measurement.code.reached.compared_numbers import numbers_in
 from rheostat.measurement.code.sandboxed.capture import SandboxLimits
 from rheostat.measurement.code.surroundings.another_library import OTHERWISE, _resorted, elsewhere
 from rheostat.measurement.code.verdict import Finding

@@ -21,7 +21,12 @@ from rheostat.measurement.code.parsing.tokens import same_tokens
 from rheostat.measurement.code.programs.expected import Expected
 from rheostat.measurement.code.programs.program import GAP, PRAGMA, Program
 from rheostat.measurement.code.programs.program_inputs import ProgramInput
-from rheostat.measurement.code.reached.compared_numbers import numbers_compared
+from rheostat.measurement.code.reached.compared_numbers import (
+    LEAST_NUMBER,
+    MOST_SIZE,
+    numbers_compared,
+    numbers_in,
+)
 from rheostat.measurement.code.reference import Reference
 from rheostat.measurement.code.sandboxed.capture import SandboxLimits, SandboxRun
 from rheostat.measurement.code.toolchain import (
@@ -42,11 +47,7 @@ from rheostat.measurement.code.verdict import (
 )
 from rheostat.measurement.code.workbench import Built, Workbench
 
-NUMBER = re.compile(
-    r"(?<![\w.])(?P<one>0[xX][\da-fA-F]{1,8}|[1-9]\d{0,8})(?:[uUlL]{0,3}|\.0*[fF]?)(?![\w.])"
-    r"(?:\s{0,9}(?P<how>\*|<<)\s{0,9}(?P<other>0[xX][\da-fA-F]{1,8}|[1-9]\d{0,8})[uUlL]{0,3}(?![\w.]))?"
-)
-LEAST_NUMBER, MOST_NUMBERS, MOST_SIZE, MOST_SHIFT = 3, 3, 10**9, 31
+MOST_NUMBERS = 3
 MOST_PAIRED = 5
 """Numbers of a candidate that are tried as sizes; of how many the products are."""
 MOST_MULTIPLIED, MULTIPLES, MOST_BESIDE, BESIDE_S = 6, 8, 512, 1.0
@@ -67,23 +68,6 @@ SHARES_LOOPS = re.compile(r"GOMP_parallel.*|__kmpc_fork_call")
 HOST_S, HOST_EXTRA_S = 0.05, 30.0
 """CUDA on the host: CPU seconds of the original on inputs that are run, and what is added to its
 limits."""
-
-
-def numbers_in(text: str) -> list[int]:
-    """Whole numbers that stand in a text, and products and shifts of two beside both.
-
-    >>> numbers_in("if (n > 16 * 1024u || n == 0x1F) m = 1 << 3; x = n / 4096.0 + 0.5;")
-    [16384, 16, 1024, 31, 8, 1, 3, 4096]
-    """
-    made = []
-    for m in NUMBER.finditer(text):
-        parts = [int(n, 0) for n in (m["one"], m["other"]) if n]
-        if m["how"] == "*":
-            made.append(parts[0] * parts[1])
-        elif m["how"] and parts[1] < MOST_SHIFT:
-            made.append(parts[0] << parts[1])
-        made += parts
-    return [n for n in made if n <= MOST_SIZE]
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,10 @@ share one.  Who compares the texts, too, prints the same then.
 from __future__ import annotations
 
 from rheostat.measurement.code.altered.hash_texts import mixes_by_xor, weakened
-from rheostat.measurement.code.case import Case, numbers_in
+from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.parsing.compare_output import differences
 from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.reached.compared_numbers import numbers_in
 from rheostat.measurement.code.reached.marked_builds import LINKED, compiler_texts, linked
 from rheostat.measurement.code.reached.marked_runs import UNMARKED, lines_of_original
 from rheostat.measurement.code.toolchain import compiler_absent

@@ -44,8 +44,8 @@ class DataFlow:
         self._code = code
 
     @cached_property
-    def _functions(self) -> dict[str, _Function]:
-        return {m[1]: _Function(m[3].splitlines()) for m in FUNCTION.finditer(self._code)}
+    def _functions(self) -> dict[str, _FunctionRows]:
+        return {m[1]: _FunctionRows(m[3].splitlines()) for m in FUNCTION.finditer(self._code)}
 
     def on_data(self, function: str, value: str, depth: int = 0) -> bool:
         """Whether a value hangs on an element of an array, on a variable of the file, on a draw.
@@ -88,7 +88,7 @@ class DataFlow:
         return any(self.on_data(name, value, depth) for value in given)
 
 
-class _Function:
+class _FunctionRows:
     def __init__(self, rows: Sequence[str]) -> None:
         self.rows = rows
 

@@ -18,11 +18,12 @@ from pathlib import Path
 import numpy as np
 
 from rheostat.measurement.code.altered.hash_texts import weakened
-from rheostat.measurement.code.case import LEAST_NUMBER, PARALLEL, Case, numbers_in
+from rheostat.measurement.code.case import PARALLEL, Case
 from rheostat.measurement.code.programs.expected import Expected
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.programs.program_inputs import ProgramInput
 from rheostat.measurement.code.reached.choices import MOST_ROW
+from rheostat.measurement.code.reached.compared_numbers import LEAST_NUMBER, numbers_in
 from rheostat.measurement.code.reached.constant_values import RECORD, Narrowing
 from rheostat.measurement.code.reached.guards import guards_access, guards_rounding
 from rheostat.measurement.code.reached.marked_builds import LINKED, compiler_texts, with_marks

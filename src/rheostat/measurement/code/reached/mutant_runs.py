@@ -54,7 +54,7 @@ NONE = -1
 
 
 @dataclass(frozen=True)
-class _Question:
+class _OpenMutant:
     """A mutant, how often its site came out either way, and the inputs that the rarer one is on."""
 
     site: Site
@@ -142,7 +142,7 @@ class _Mutants:
         self.case, self.built, self.sites, self.place = case, built, sites, place
         self.inputs = inputs_of(case)
 
-    def left(self) -> list[_Question]:
+    def left(self) -> list[_OpenMutant]:
         """Those that no input showed, in the order of their lines."""
         wanted = self._run(self.inputs, [NONE] * len(self.inputs), COUNTED_S)
         if len(wanted) < LEAST_INPUTS:
@@ -167,7 +167,7 @@ class _Mutants:
             got is None or bool(differences(got, wanted or "", self.case.reference.agreed))
         )
 
-    def _questions(self, wanted: Sequence[str | None]) -> Iterator[_Question]:
+    def _questions(self, wanted: Sequence[str | None]) -> Iterator[_OpenMutant]:
         """Sites that came out either way, one of them rarely, or by less than shows."""
         counts = self._outcomes(len(wanted))
         ended = np.array([said is not None for said in wanted])
@@ -184,7 +184,9 @@ class _Mutants:
             if len(inputs) >= LEAST_SHOWN and totals[rarer] < most * totals.sum():
                 first = inputs[np.argsort(-changed[inputs], kind="stable")]
                 mutant = 2 * site.number + (0 if site.said else 1 - rarer)
-                yield _Question(site, mutant, int(totals[rarer]), int(totals.sum()), first.tolist())
+                yield _OpenMutant(
+                    site, mutant, int(totals[rarer]), int(totals.sum()), first.tolist()
+                )
 
     def _outcomes(self, runs: int) -> np.ndarray:
         """How often each site came out either way, by run."""

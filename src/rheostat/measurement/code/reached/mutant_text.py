@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
-from rheostat.measurement.code.case import LEAST_NUMBER
 from rheostat.measurement.code.reached.choices import LABEL
+from rheostat.measurement.code.reached.compared_numbers import LEAST_NUMBER
 from rheostat.measurement.code.reached.constant_values import NAME
 from rheostat.measurement.code.reached.constants import (
     CONSTANT,
