@@ -28,6 +28,7 @@ from rheostat.measurement.code.races.raced_text import SCHEDULES, dealt_unlike, 
 from rheostat.measurement.code.races.simd_updates import lanes_update
 from rheostat.measurement.code.races.split_updates import split_updates
 from rheostat.measurement.code.races.task_memory import TASKS, UNKNOWN, with_task_memory
+from rheostat.measurement.code.races.thread_writes import thread_writes
 from rheostat.measurement.code.races.uninstrumented import uninstrumented
 from rheostat.measurement.code.races.unordered_sums import unordered_sums
 from rheostat.measurement.code.sandboxed.capture import SandboxRun
@@ -53,7 +54,11 @@ BY_COMPILER = "whether lanes then lose updates hangs on the compiler"
 BY_LEAGUE = "ThreadSanitizer does not see several teams, which nothing keeps from each other"
 BY_TEXT = "ThreadSanitizer does not see how threads put their parts together"
 BY_SPLIT = "ThreadSanitizer takes an atomic access for no race"
-BY_THE_TEXT = ((unordered_sums, BY_TEXT), (league_writes, BY_LEAGUE), (split_updates, BY_SPLIT))
+BY_CHANCE = "a race is seen only where two threads come there in one run"
+BY_THE_TEXT = (
+    (unordered_sums, BY_TEXT), (league_writes, BY_LEAGUE), (split_updates, BY_SPLIT),
+    (thread_writes, BY_CHANCE),
+)  # fmt: skip
 BY_BUILD = "ThreadSanitizer sees only what it is built into"
 UNKNOWN_REDUCTION = "ThreadSanitizer does not know reductions of tasks, which may be right"
 UNKNOWN_DOACROSS = "Archer does not know iterations that wait for others, which may be right"

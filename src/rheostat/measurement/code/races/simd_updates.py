@@ -18,6 +18,7 @@ UPDATE = re.compile(
     r"|(?:\+\+|--)\s*(?P<other>[A-Za-z_]\w*)(?!\s*(?:[\w\[.(]|->))"
 )
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+IF, ELSE = re.compile(r"\bif\b"), re.compile(r"\s*else\b")
 NO_TYPE = r"(?!return\b|else\b|goto\b|case\b|delete\b|throw\b)"
 MESSAGE = "is updated in every lane of a simd loop, and no clause of the loop names it"
 
@@ -59,10 +60,20 @@ def _declares(loop: str, name: str) -> bool:
 
 
 def statement_end(text: str, at: int) -> int:
-    """Where the statement that begins here ends: at a semicolon or brace outside of brackets."""
-    depth = 0
+    """Where the statement that begins here ends: at a semicolon or brace outside of brackets.
+
+    >>> text = "if (a) { b; } else c; d;"
+    >>> text[: statement_end(text, 0)], text[7 : statement_end(text, 7)]
+    ('if (a) { b; } else c;', '{ b; }')
+    """
+    depth = waiting = 0
     for k in range(at, len(text)):
         depth += (text[k] in "({[") - (text[k] in ")}]")
-        if depth <= 0 and text[k] in ";}":
-            return k + 1
+        if depth > 0:
+            continue
+        waiting += text[k] == "i" and IF.match(text, k) is not None
+        if text[k] in ";}":
+            if not (waiting and ELSE.match(text, k + 1)):
+                return k + 1
+            waiting -= 1
     return len(text)
