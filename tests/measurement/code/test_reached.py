@@ -46,6 +46,10 @@ INPUTS = ProgramInputs({"n": InputRange(1, 300), "s": InputRange(1, 9**6, kind="
                        ("{n}", "{s}"))  # fmt: skip
 FLAGS = ("-O2", "-lm")
 NEVER = {
+    "remainder by a rounded reciprocal": "{ unsigned long v = a[i] * 7ul; sum += v - "
+    "(unsigned long)((unsigned __int128)v * (~0ul / 999999937) >> 64) * 999999937; }",
+    "no tie of indices": "{ int last = n - 1;\n if (i != last) { sum += a[i]; continue; }\n"
+    " sum += last < i ? 1 : 2; }",
     "no branch": "sum += a[i] % 1000 + (a[i] == 12345678);",
     "left out": "if (a[i] != 12345678) sum += a[i] % 1000;",
     "both": "sum += (a[i] == 777u && i) ? 1 : a[i] % 1000;",
@@ -153,6 +157,14 @@ REACHED = {
     sum += week[1 + a[i] % 7] + "0123456789abcdef"[a[i] & 15];
     sum += (unsigned long)(2 * halves[a[i] >> 5 & 1][a[i] >> 6 & 1]);
   }""",
+    "quotient by an exact reciprocal": "for (int i = 0; i < n; i++) sum += a[i] - "
+    "(unsigned)(a[i] * 3435973837ul >> 35) * 10;",
+    "range by a product": "for (int i = 0; i < n; i++) sum += (unsigned long)a[i] * n >> 32;",
+    "quotient that is corrected": "for (int i = 0; i < n; i++) { unsigned long v = a[i] % 1000003;"
+    "\n v -= (v * 429156 >> 32) * 10007;\n if (v >= 10007) v -= 10007;\n sum += v; }",
+    "tie on lines of its own": "struct { unsigned v; int at; } x, y;\n"
+    "for (int i = 0; i < n; i++) { x.v = a[i] % 9; x.at = i; y.v = a[i / 2] % 9; y.at = i / 2;\n"
+    " if (x.v != y.v) { sum += x.v; continue; }\n sum += x.at < y.at ? 1 : 2; }",
     "fronts": """  int many = n, level = 0;
   while (many > 0) {
     int next = 0;
@@ -308,7 +320,7 @@ def parts(bodies: Mapping[str, str], many: int, alone: Container[str]) -> list[d
 
 
 IN_LOOPS = {name: f"  for (int i = 0; i < n; i++) {body}" for name, body in NEVER.items()}
-THREADS = [name for name in NEVER if name.startswith("thread number")]
+THREADS = [name for name in NEVER if name.startswith(("thread number", "remainder by"))]
 """What numbers of threads decide is said before any input is run."""
 SETS_INPUTS = [name for name, body in REACHED.items() if "a[i] =" in body]
 

@@ -101,7 +101,7 @@ def unreached(case: Case) -> list[Finding]:
 
 
 def _cut_numbers(case: Case, whole: Sequence[Marked]) -> list[Finding]:
-    """Where the candidate cuts numbers of threads and the original does not."""
+    """Where the candidate cuts numbers of threads, or quotients, and the original does not."""
     known = _lines(case.original)
     return [Finding("output", *at[:2], said) for m in whole for at, said in m.cut
             if without_blanks(case.candidate.row(*at[:2])) not in known]  # fmt: skip

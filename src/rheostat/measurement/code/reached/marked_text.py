@@ -33,11 +33,13 @@ from rheostat.measurement.code.reached.margins import without_margin
 from rheostat.measurement.code.reached.marks import At, Block, Comparison, Marked
 from rheostat.measurement.code.reached.numbers import cut_numbers
 from rheostat.measurement.code.reached.quotients import Remainder, remainders, rounded
+from rheostat.measurement.code.reached.reciprocals import rounded_reciprocals
 from rheostat.measurement.code.reached.room import noted
 from rheostat.measurement.code.reached.source_places import Places
 from rheostat.measurement.code.reached.stated_ranges import Ends, Stated
 from rheostat.measurement.code.reached.sums import DECLARED as OF_DIGITS
 from rheostat.measurement.code.reached.sums import noted_sums
+from rheostat.measurement.code.reached.ties import tied_blocks
 from rheostat.measurement.code.reached.truths import (
     ALLOCATES,
     LOADED,
@@ -111,7 +113,7 @@ class _Marker:
         self.code, self.files, self.first_value = code, files, values
         self.globals, self.stated = globals_set_once(code), Stated(code, stated)
         self.all_inexact = told_apart(code)
-        self.cut = cut_numbers(code, files.values())
+        self.cut = cut_numbers(code, files.values()) | rounded_reciprocals(code)
         self.named = Counter(NAMED.findall(code))
         self.tables = tables(code, files, theirs, first)
         own = [t for t, _ in self.tables.values()]
@@ -148,7 +150,7 @@ class _Marker:
         self.defined = dict(r.strip().split(" = ", 1) for r in rows[1:] if " = " in r)
         self.asked = asked_before(rows, self.defined)
         self.inexact = {v: most for (f, v), most in self.all_inexact.items() if f == self.function}
-        self.once = set_once(rows)
+        self.once, self.tied = set_once(rows), tied_blocks(rows, self.defined)
         local = {p: v for p, v in self.once.items() if CONSTANT.fullmatch(v)}
         self.set_once = self.globals | local
         yield rows[0]
@@ -165,6 +167,7 @@ class _Marker:
 
     def _block(self, label: str, rows: list[str]) -> Iterator[str]:
         made = self.made
+        self.is_tied = label in self.tied
         block = Block(made.end, by_compiler=bool(BY_COMPILER.match(label)))
         made.blocks[self.function, label] = block
         made.end += 1
@@ -215,6 +218,8 @@ class _Marker:
         how, value, constant = asked[0], m["one"], self._constant(m["other"])
         if other := self._constant(m["one"]):
             how, value, constant = MIRRORED[how], m["other"], other
+        if self.is_tied and how in ("lt", "gt") and not constant:
+            return
         yield from self._kept(Comparison(at, how, constant, asked[1], self.made.end, targets,
                                          self.function, value=m["value"]), m["value"])  # fmt: skip
         yield from self._margin(m, at)

@@ -59,7 +59,7 @@ class Block:
 class Marked:
     """The text with its marks, and what they mean.
 
-    ``cut``: where numbers of threads are, which no run has to show.
+    ``cut``: where numbers of threads are, or a remainder is not exact: no run has to show it.
     """
 
     text: str
