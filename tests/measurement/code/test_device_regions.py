@@ -11,6 +11,7 @@ from rheostat.measurement.code.rungs_run import ON_DEVICE
 from rheostat.measurement.code.sandboxed.sandbox import Unsafe
 from rheostat.measurement.code.surroundings.device_regions import (
     always_on_device,
+    never_on_device,
     with_closed_memory,
 )
 from rheostat.measurement.code.toolchain import DEVICE
@@ -54,6 +55,21 @@ int main(int argc, char **argv) {
 def test_conditions_of_regions_alone_are_taken_away(clause, kept):
     made = always_on_device(Program({"a.c": f"#pragma omp {clause}\n;"}, "target")).text
     assert made.split() == f"#pragma omp {kept}\n;".split()
+
+
+@pytest.mark.parametrize(
+    ("clause", "kept"),
+    [
+        ("target if(n > f(9)) map(p)", "target if(0) map(p)"),
+        ("target teams loop if(target : n > 9)", "target teams loop if(target : 0)"),
+        ("target parallel for if(parallel: n > 9)", "target parallel for if(parallel: n > 9)"),
+        ("target if(1)", "target if(1)"),
+        ("target update to(p) if(k == 0)", "target update to(p) if(k == 0)"),
+    ],
+)
+def test_conditions_of_regions_alone_are_false(clause: str, kept: str) -> None:
+    made = never_on_device(Program({"a.c": f"#pragma omp {clause}\n;"}, "target")).text
+    assert made == f"#pragma omp {kept}\n;"
 
 
 def test_what_is_moved_under_the_condition_of_a_region_is_moved_with_it():

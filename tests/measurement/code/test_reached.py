@@ -149,6 +149,10 @@ NEVER = {
     "sum += a[i] % 1000 + (unsigned)q; }",
     "no tie of indices": "{ int last = n - 1;\n if (i != last) { sum += a[i]; continue; }\n"
     " sum += last < i ? 1 : 2; }",
+    "thread number beside a product": """{ long key = 0;
+#pragma omp parallel reduction(max:key)
+  { int me = omp_get_thread_num(); key = a[i] % 1000 * 300L + 299 - me; }
+  sum += key / 300; }""",
 }
 REACHED = {
     "tables": """  static const unsigned week[8] = {0, 3, 1, 4, 1, 5, 9, 2};

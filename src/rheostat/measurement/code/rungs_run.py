@@ -29,6 +29,7 @@ from rheostat.measurement.code.sandboxed.capture import SandboxRun
 from rheostat.measurement.code.surroundings.another_library import elsewhere
 from rheostat.measurement.code.surroundings.device_regions import (
     always_on_device,
+    never_on_device,
     with_closed_memory,
 )
 from rheostat.measurement.code.toolchain import (
@@ -43,6 +44,7 @@ from rheostat.measurement.code.workbench import OWN_SHADOW_B, Built, roomy
 
 ON_DEVICE = {"OMP_TARGET_OFFLOAD": "MANDATORY", "MALLOC_PERTURB_": "128"}
 """A device's memory that nobody set holds bytes of 0x7f: 1.4e306, or 2139062143."""
+ON_HOST = "a region that a condition leaves on the host has to find its data there"
 MANY_THREADS = (3, 5, 6, 7, 8, 9, 10, 12, 15, 16, 17, 20, 24, 32, 48, 64)
 """Those that people use, their neighbours, and more than an array of a fixed size may hold."""
 ALL_THREADS = tuple(range(2, 65))
@@ -352,6 +354,11 @@ def mapping(case: Case) -> Evidence:
         findings = _on_device(case, anywhere, " and the `if` clauses of its regions true")
     if findings:
         return case.failed("mapping", findings)
+    beside = never_on_device(case.candidate)
+    if beside != case.candidate:
+        stale = _on_device(case, beside, " and the `if` clauses of its regions false")
+        if stale:
+            return case.not_shown("mapping", stale, ON_HOST)
     return case.passed("mapping", "x86_64 device with separate memory")
 
 

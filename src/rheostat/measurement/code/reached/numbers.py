@@ -23,6 +23,13 @@ CUT = re.compile(
 FIXED = re.compile(
     r"getelementptr (?:inbounds )?\[(?P<count>\d+) x .*, i64 0, i64 (?P<index>%[^\s,]+)(?:,|$)"
 )
+BESIDE = re.compile(
+    r"(?:add|sub|or) (?:n[us]w )*i\d+ (?P<one>%[^\s,]+), (?P<other>%[^\s,]+)(?:,|$)"
+)
+PLACED = re.compile(
+    r"(?:mul|shl) (?:n[us]w )*i\d+ %[^\s,]+, \d+|"
+    r"(?:add|sub) (?:n[us]w )*i\d+ (?P<of>%[^\s,]+), -?\d+"
+)
 CALL = re.compile(r"(?:tail )?call [^@]*@([-\w.$]+)\((.*)\)")
 GIVEN = re.compile(r"i(?:32|64) (?:noundef |signext |zeroext )*(%[^\s,)]+)")
 RETURNED = re.compile(r"\s*ret i\d+ (%\S+)")
@@ -31,6 +38,8 @@ SHARED = "the number of a thread is cut here, so that two threads may share what
 TOO_MANY = (
     "an array of {} elements is indexed by the number of a thread, of which there may be more"
 )
+
+PACKED = "the number of a thread stands beside what is multiplied by a constant: more threads share"
 
 
 @dataclass
@@ -113,3 +122,17 @@ def _cut(f: _CountedFunction, bounded: bool) -> Iterator[tuple[str, str]]:
             yield value, SHARED
         elif not bounded and (m := FIXED.match(said)) and m["index"] in f.numbers:
             yield value, TOO_MANY.format(m["count"])
+        elif not bounded and (m := BESIDE.match(said)):
+            pair = m.groups()
+            if any(a in f.numbers and _is_placed(b, f.defined) for a, b in (pair, pair[::-1])):
+                yield value, PACKED
+
+
+def _is_placed(value: str, defined: Mapping[str, str]) -> bool:
+    """Whether it is a multiple of a constant, also with a constant more.
+
+    >>> _is_placed("%k", {"%k": "add nsw i64 %m, 299", "%m": "mul nsw i64 %g, 300"})
+    True
+    """
+    m = PLACED.match(defined.get(value, ""))
+    return bool(m and (m["of"] is None or _is_placed(m["of"], defined)))

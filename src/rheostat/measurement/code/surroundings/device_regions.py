@@ -7,6 +7,7 @@ x86_64 plugin can follow the host's pointers, which no GPU with memory of its ow
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 
 from rheostat.measurement.code.bundled import bundled
@@ -19,7 +20,8 @@ CLAUSE = re.compile(
     r"\bif\s*\((?:\s*(?P<of>[a-z][a-z\s]*?)\s*:(?!:))?"
     r"(?P<condition>(?:[^()]|\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))*)\)"
 )
-NEVER = ("0", "false")
+CONDITION = re.compile(r"(?s)^(if\s*\((?:[a-z\s]+:(?!:)\s*)?).*\)$")
+FIXED = ("0", "false", "1", "true")
 SHARED = re.compile(PRAGMA + r"\s+requires\b[^\n]*\bunified_(?:shared_memory|address)\b")
 
 
@@ -35,13 +37,29 @@ def always_on_device(program: Program) -> Program:
     >>> always_on_device(Program({"a.c": text})).text.split()[3:]
     ['map(p)', '#pragma', 'omp', 'target', 'update', 'to(p)', 'if(k)']
     """
+    return _decided(program, lambda clause: re.sub(r"[^\n\\]", " ", clause))
+
+
+def never_on_device(program: Program) -> Program:
+    """The program, its target regions on the host wherever an `if` clause may leave them there.
+
+    Examples
+    --------
+    >>> never_on_device(Program({"a.c": "#pragma omp target map(p) if(target: n > 9)"})).text
+    '#pragma omp target map(p) if(target: 0)'
+    """
+    return _decided(program, lambda clause: CONDITION.sub(r"\g<1>0)", clause))
+
+
+def _decided(program: Program, decided: Callable[[str], str]) -> Program:
+    """The program with other conditions of regions; what is moved under one of them has it, too."""
     directives = [d[0] for text in program.files.values() for d in DIRECTIVE.finditer(text)]
     of_regions = {_condition(c) for d in directives if not MOVES.search(d)
                   for c in CLAUSE.finditer(d) if _is_targets(c)}  # fmt: skip
 
     def cleared(clause: re.Match[str]) -> str:
-        is_met = _is_targets(clause) and _condition(clause) in of_regions - {*NEVER}
-        return re.sub(r"[^\n\\]", " ", clause[0]) if is_met else clause[0]
+        is_met = _is_targets(clause) and _condition(clause) in of_regions - {*FIXED}
+        return decided(clause[0]) if is_met else clause[0]
 
     files = {
         name: DIRECTIVE.sub(lambda d: CLAUSE.sub(cleared, d[0]), text)
