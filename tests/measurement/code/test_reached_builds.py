@@ -20,7 +20,7 @@ from rheostat.measurement.code.sandboxed.capture import SandboxRun
 def test_only_what_the_compiler_refuses_counts(status: int, stopped: str, refused: bool) -> None:
     run = SandboxRun(status, "", "", 0.1, 0.1, 0, stopped)
     built = SimpleNamespace(ok=run.ok, said=run)
-    bench = SimpleNamespace(build=lambda *_, **__: built)
+    bench = SimpleNamespace(compiler_texts=lambda *_, **__: [built])
     case: Any = SimpleNamespace(
         bench=bench, original=SimpleNamespace(inputs=SimpleNamespace(ranges={"n": (1, 9)}))
     )
