@@ -141,6 +141,23 @@ def test_who_asks_for_processors_is_told_one_three_sixty_four_and_nothing(
         "with n=5 and 3 processors, output line 1: expected 'sum 5', got 'sum 6'")  # fmt: skip
 
 
+@pytest.mark.parametrize(("calls", "ways"), [
+    ("calloc", 0), ("clGetDeviceInfo", 4), ("clGetEventProfilingInfo", 1), ("qsort", 1)
+])  # fmt: skip
+def test_what_the_library_of_opencl_calls_for_itself_the_candidate_does_not_ask_for(
+    case, calls, ways, monkeypatch
+):
+    plain = case.bench.build(program("candidate", "opencl"), case.kind)
+    native = of(case, "serial", flags=("-O1",))
+    case.bench.imported[plain.folder.name] = frozenset({calls})
+    case.bench.imported[native.built.folder.name] = frozenset({"sysconf", "clock_gettime"})
+    asked = answers(case, monkeypatch, None)
+    assert elsewhere(replace(native, plain=plain)) == []
+    assert len(asked) == ways
+    assert elsewhere(native) == []
+    assert len(asked) == ways + 5
+
+
 def test_what_c_leaves_open_is_done_otherwise_where_it_is_asked_for(case, box, monkeypatch):
     def wrong(g, _):
         return f"sum {int(g.values['n']) + (g.values['n'] != '5')}"
@@ -364,6 +381,18 @@ def test_oclgrind_runs_the_ends_of_ranges_that_are_quick_at_most_four(case, tool
     assert rungs_races.races(opencl).state == "passed"
     assert [a.command[-1] for a in runs_of(box, "candidate")] == ["5", "11", "12", "13", "15"]
     assert runs_of(box, "original") == []
+
+
+def test_oclgrind_takes_the_ends_of_ranges_from_kernels_that_are_compiled_beforehand(case, box):
+    opencl = of(case, "opencl")
+    case.reference.edges = (given(11, 0.01), given(12, 0.01))
+    case.reference.natively = replace(case.reference)
+    case.reference.natively.edges = (given(13, 0.01),)
+    assert rungs_races.races(opencl).state == "passed"
+    assert [a.command[-1] for a in runs_of(box, "candidate")] == ["5", "13"]
+    case.reference.natively = None
+    assert rungs_races.races(opencl).state == "passed"
+    assert [a.command[-1] for a in runs_of(box, "candidate")][2:] == ["5", "11", "12"]
 
 
 def test_what_oclgrind_says_at_an_end_counts_where_the_original_is_clean(case, tools, box):

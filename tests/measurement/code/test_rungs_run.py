@@ -99,6 +99,19 @@ def test_the_output_is_compared_on_every_input(case, tools, box):
     lacks(lambda: rungs_run.output(of(case, "cuda", "cu")), toolchain.absent("g++"))
 
 
+def test_three_inputs_are_run_by_pocl_where_kernels_are_compiled_beforehand(case, box, monkeypatch):
+    opencl = of(case, "opencl")
+    opencl.natively = of(case, "serial")
+    case.reference.without_arguments = (given(7, 0.01),)
+    monkeypatch.setattr(rungs_run, "elsewhere", lambda case: [])
+    assert rungs_run._on_each(opencl) == []
+    assert [a.command[-1] for a in box.asked("run gcc")] == ["5", "3", "900"]
+    opencl.natively = None
+    box.log.clear()
+    assert rungs_run._on_each(opencl) == []
+    assert [a.command[-1] for a in box.asked("run gcc")] == ["5", "3", "900", "700", "7"]
+
+
 def test_the_output_is_compared_with_each_count_of_threads(case, box):
     openmp = of(case, "openmp")
     assert rungs_run.threads(openmp) == Evidence(

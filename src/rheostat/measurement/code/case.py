@@ -124,6 +124,7 @@ class Case:
     among: int = 0
     differed: list[ProgramInput] = field(default_factory=list)
     not_natively: NotKnown | None = None
+    plain: Built | None = None  # of OpenCL: before kernels and a library were put in
 
     def known(self, rung: str) -> dict[str, Any]:
         """Figures of a rung below; none where it was not run."""
@@ -321,7 +322,7 @@ class Case:
             except NotKnown as reason:
                 self.not_natively = reason
                 return None
-        return Case(program, reference, self.options, self.seed, self.evidence)
+        return replace(self, candidate=program, reference=reference, differed=[], plain=self.built)
 
     @property
     def _in_opencl(self) -> bool:

@@ -222,7 +222,7 @@ class Reference:
 
     def admitted(self, given: ProgramInput) -> Expected | None:
         """An input as one that candidates are run on, where the original runs so."""
-        return self._try(given)[1]
+        return self._try(given, least=1 if self.starts_dearly else 2)[1]
 
     def _those_that_run(self, inputs: Iterable[ProgramInput]) -> tuple[Expected, ...]:
         """What the original prints on inputs that are not known yet, where it runs in time."""
@@ -374,7 +374,7 @@ class Reference:
 
     def _sanitized(self, expected: Expected) -> tuple[str, Expected | None]:
         """The same with its output under the sanitizers, where it is clean; not by PoCL."""
-        if not self.clean or self.original.language == "opencl":
+        if self.original.language == "opencl" or not self.clean:
             return "", expected
         checked = self._checked(expected)
         if not checked.ok:

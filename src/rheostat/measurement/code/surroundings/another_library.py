@@ -29,6 +29,8 @@ COUNTS = (1, 3, 64, 0)
 LEFT_OPEN = re.compile(
     r"qsort|s?rand(?:om)?|clock(?:_gettime)?|gettimeofday|time|omp_get_wtime|std::chrono::\w+"
 )
+BY_OPENCL = {"clGetDeviceInfo": "sysconf", "clGetEventProfilingInfo": "clock_gettime"}
+"""By what OpenCL's library answers where kernels are compiled beforehand."""
 SORTS = re.compile(r"\b(?:sort|partial_sort|nth_element)\s*\(")
 SOME = 128
 """Of many inputs, how many are run so."""
@@ -95,12 +97,18 @@ def _ways(case: Case) -> Iterator[tuple[str, dict[str, str], int, tuple[str, ...
     if NAMED in case.candidate.text and NAMED not in case.original.text:
         yield PLACED, {}, 1, (f'-D{NAMED}="{ANOTHER_PLACE}"', "-Wno-builtin-macro-redefined")
     yield from _built_otherwise(case)
-    names = case.bench.imports(case.built) or frozenset()
+    names = _calls(case)
     if any(ASKS.fullmatch(n) for n in names):
         for count in COUNTS:
             yield f" and {count} processors", {"RHEOSTAT_PROCESSORS": str(count)}, 2, ()
     if any(LEFT_OPEN.fullmatch(n) for n in names) or _sorts(case.candidate):
         yield OTHERWISE, {"RHEOSTAT_LIBRARY": "1"}, 1, ()
+
+
+def _calls(case: Case) -> frozenset[str]:
+    """What the candidate calls, but not what OpenCL's library in it calls for itself."""
+    names = case.bench.imports(case.plain or case.built) or frozenset()
+    return names | {BY_OPENCL[n] for n in names & BY_OPENCL.keys() if case.plain}
 
 
 def _built_otherwise(case: Case) -> Iterator[tuple[str, dict[str, str], int, tuple[str, ...]]]:
