@@ -11,7 +11,8 @@ from rheostat.measurement.code.sandboxed.capture import SandboxLimits, SandboxRu
 from rheostat.measurement.code.sandboxed.sandbox import Sandbox
 
 SOURCES = ("a.c", "a.cc", "a.cu", "empty.c", "empty.cc", "empty.cu", "probe.c", "parent.c",
-           "each_input.c", "another_library.c", "lock_sets.c", "other_data.c")  # fmt: skip
+           "each_input.c", "another_library.c", "lock_sets.c", "other_data.c",
+           "cuda_on_host.cc")  # fmt: skip
 KINDS = {"-fsyntax-only": "syntax", "-fsanitize=address,undefined": "sanitizers",
          "-fsanitize=thread": "races", "-fopenmp-targets=x86_64-pc-linux-gnu": "device",
          "-ffast-math": "reassociated", "-mfpmath=387": "extended", "-emit-llvm": "text",

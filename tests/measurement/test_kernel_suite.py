@@ -12,6 +12,7 @@ import pytest
 from rheostat.errors import DataError
 from rheostat.measurement.code.device_kernels.cuda_on_host import on_host, parser_absent
 from rheostat.measurement.code.programs.kernel_suite import suite_kernels
+from rheostat.measurement.code.sandboxed import own_runtimes
 from rheostat.measurement.code.toolchain import absent
 
 KERNELS = suite_kernels()
@@ -23,11 +24,12 @@ FLAGS = {"openmp": ["-fopenmp"], "target": ["-fopenmp", "-foffload=disable"]}
 
 def built(kernel, version, folder) -> None:
     program = kernel.program(version)
+    runtime = {}
     if version == "cuda":
-        program = on_host(program)
-    for name, text in program.files.items():
+        program, runtime = on_host(program), own_runtimes.runtime(own_runtimes.CUDA)[0].files
+    for name, text in {**program.files, **runtime}.items():
         (folder / name).write_text(text)
-    cuda = ["g++", "-include", "cuda_on_host.h", "-I.", "-x", "c++", "main.cu"]
+    cuda = ["g++", "-include", "cuda_on_host.h", "-I.", "-x", "c++", "main.cu", "cuda_on_host.cc"]
     plain = ["gcc", "-Werror", *FLAGS.get(version, ()), "main.c"]
     command = [*(cuda if version == "cuda" else plain), "-O1", "-o", version, "-lm"]
     if version == "opencl":

@@ -14,6 +14,7 @@ from rheostat.measurement.code.case import Case, RungOptions
 from rheostat.measurement.code.device_kernels.kernel_cache import KernelCache
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.programs.program_inputs import ProgramInput
+from rheostat.measurement.code.reached.marked_builds import linked as linked_texts
 from rheostat.measurement.code.sandboxed import own_runtimes
 from rheostat.measurement.code.sandboxed.capture import SandboxLimits
 from rheostat.measurement.code.sandboxed.sandbox import Unsafe
@@ -289,6 +290,20 @@ def test_own_runtimes_are_compiled_once_and_linked_to_what_names_them(box, tmp_p
         assert box.log[-1].command[-2:] == ("a.c", "rheostat_lock_sets.o")
         assert made.folder != bench.build(program(whose), CLANG).folder
     assert [a.what for a in box.log] == ["build work", *["build clang"] * 4]
+
+
+def test_what_cuda_programs_have_alike_is_compiled_once_and_linked(box, tmp_path, tools):
+    bench = Workbench(box, tmp_path)
+    linked = ["a.cu", "-x", "none", "rheostat_cuda_on_host.o"]
+    for kind in (GCC, CLANG, toolchain.RACES, toolchain.SANITIZED):
+        bench.build(program("candidate", "cuda", "cu"), kind)
+        assert list(box.log[-1].command[-4:]) == linked
+    assert [a.command[-1] for a in box.log].count("cuda_on_host.cc") == 1
+    bench.build(program("candidate", "cuda", "cu"), CLANG, output=("-fsyntax-only",))
+    assert box.log[-1].command[-1] == "a.cu"
+    texts = linked_texts(program("candidate", "cuda", "cu"), {"a.ll": ""})
+    assert texts.objects == ("cuda_on_host",)
+    assert "a.ll rheostat_cuda_on_host.o" in texts.build[-1]
 
 
 def test_no_run_finds_what_another_but_the_first_left(tmp_path):

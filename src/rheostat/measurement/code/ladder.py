@@ -141,7 +141,8 @@ class Verifier:
         native = vars(reference).get("natively") or reference
         kept = (reference.original.text, native.original.text, rungs_static.EMPTY, rungs_run.PROBE,
                 PARENT.text, *(each_input.library(n).text for n in (each_input.LIBRARY, LIBRARY)),
-                *(own_runtimes.runtime(n)[0].text for n in (RUNTIME, BUILTINS)))  # fmt: skip
+                *(own_runtimes.runtime(n)[0].text
+                  for n in (RUNTIME, BUILTINS, own_runtimes.CUDA)))  # fmt: skip
         reference.bench.discard(kept)
         return Verdict(
             tuple(sorted(evidence, key=lambda e: RUNGS.index(e.rung))), reference.seed,

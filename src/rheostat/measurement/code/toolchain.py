@@ -282,6 +282,16 @@ def object_file(name: str) -> str:
     return f"rheostat_{name}.o"
 
 
+def linked_objects(program: Program) -> list[str]:
+    """The words that link a program's own runtimes, behind sources of whatever language.
+
+    >>> linked_objects(Program({"a.cu": ""}, "cuda", objects=("cuda_on_host",)))
+    ['-x', 'none', 'rheostat_cuda_on_host.o']
+    """
+    kinds = ["-x", "none"] if program.language == "cuda" and program.objects else []
+    return [*kinds, *map(object_file, program.objects)]
+
+
 def build_command(program: Program, kind: BuildKind, *, output: Sequence[str] = ()) -> list[str]:
     """The command that makes ``program`` in the folder of its files.
 
@@ -311,7 +321,7 @@ def build_command(program: Program, kind: BuildKind, *, output: Sequence[str] = 
         flags += quick_linker(flags)
     kinds = ["-x", "c++"] if kind.family != "nvcc" and program.language == "cuda" else []
     return [compiler(program, kind.family), *flags, *(output or ("-o", BINARY)), *kinds,
-            *program.sources, *map(object_file, program.objects), *libraries]  # fmt: skip
+            *program.sources, *([] if output else linked_objects(program)), *libraries]  # fmt: skip
 
 
 def _as(program: Program, source: str) -> Program:

@@ -36,6 +36,8 @@ BUILDING = SandboxLimits(wall_s=300.0, cpu_s=120.0, address_space_b=4 * 2**30, f
 SYSCALL = re.compile(r"\t(syscall|sysenter|int +\$0x80)\b")
 SYSTEM_CALL = "(system call)"
 """Stands among the imports of a program that enters the kernel by itself."""
+WITHOUT_RUNTIME = ("-Wl,--unresolved-symbols=ignore-all,-z,notext", "-o", BINARY)
+"""A link that only tells what a program names; it is not run."""
 WITHOUT_FLAGS = "the build command does not pass {flags} on, so that nothing would be checked"
 MOST_OUTPUTS_B = 2**23
 """Of many runs together."""
@@ -107,7 +109,7 @@ class Workbench:
         if key not in self.builds:
             made = on_host(program) if is_on_host(program, kind) else program
             folder = self._written(made, key)
-            self._link_objects(program, folder)
+            self._link_objects(made, folder)
             command = build_command(made, kind, output=output)
             said = self._result(program, ("build", key, command), lambda: self.sandbox.run(
                 command, folder, limits=BUILDING, writable=True), folder)  # fmt: skip
@@ -134,10 +136,13 @@ class Workbench:
     def imports(self, built: Built) -> frozenset[str] | None:
         """Functions of libraries that a build calls, without C++'s arguments; None if unreadable.
 
-        Among them `SYSTEM_CALL` where it has instructions that enter the kernel.
+        Among them `SYSTEM_CALL` where it has instructions that enter the kernel.  What the runtime
+        of CUDA on the host calls is not the program's.
         """
         key = built.folder.name
         if key not in self.imported:
+            if is_on_host(built.program, built.kind):
+                built = self.build(built.program, built.kind, output=WITHOUT_RUNTIME)
             nm = ["nm", "-D", "-C", "--undefined-only", built.binary]
             said = self.tool(nm, built)
             whole = [x.split(maxsplit=1)[1] for x in said.stdout.splitlines() if x.strip()]

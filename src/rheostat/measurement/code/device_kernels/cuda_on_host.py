@@ -2,7 +2,7 @@
 
 Launches become calls, shared variables memory of their block; every line stays where it was, so
 that findings point at the program's own lines.  The rest, blocks and threads and the runtime, is
-``cuda/cuda_on_host.h``.  It finds mistakes; times and joules of a GPU it cannot tell.
+``cuda/cuda_on_host.h`` and ``.cc``.  It finds mistakes; times and joules of a GPU it cannot tell.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 from rheostat.measurement.code.bundled import bundled
 from rheostat.measurement.code.parsing.syntax_tree import syntax_tree, walk
 from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.sandboxed.own_runtimes import CUDA as RUNTIME
 from rheostat.measurement.code.toolchain import BINARY
 
 HEADER = "cuda_on_host.h"
@@ -67,8 +68,13 @@ def on_host(program: Program) -> Program:
     made[HEADER] = bundled("cuda", HEADER)
     flags = [f for f in program.flags if KEPT_FLAGS.match(f)]
     run = (f"./{BINARY}", *program.run[1:])
-    return replace(program, files=made, build=(), run=run,
+    return replace(program, files=made, build=(), run=run, objects=objects_of(program),
                    flags=("-include", HEADER, "-I.", *flags))  # fmt: skip
+
+
+def objects_of(program: Program) -> tuple[str, ...]:
+    """The own runtimes of what is built of a program for the host."""
+    return (*program.objects, *((RUNTIME,) if program.language == "cuda" else ()))
 
 
 def parser_absent() -> str:

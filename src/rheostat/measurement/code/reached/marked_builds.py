@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from rheostat.measurement.code.bundled import bundled
 from rheostat.measurement.code.case import Case
+from rheostat.measurement.code.device_kernels.cuda_on_host import objects_of
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.reached.marked_text import ARRAY
 from rheostat.measurement.code.reached.marks import Marked, still_asked
@@ -27,11 +28,12 @@ def linked(program: Program, texts: dict[str, str]) -> Program:
     """A program that is built of LLVM's texts and sources beside them."""
     parallel = ["-fopenmp"] * (program.language in ("openmp", "target"))
     libraries = [f for f in program.flags if f.startswith("-l")]
+    objects = objects_of(program)
     words = ["-O1", "-w", "-pthread", *quick_linker(program.flags), *parallel, *texts,
-             *map(object_file, program.objects), *libraries, "-o", "program"]  # fmt: skip
+             *map(object_file, objects), *libraries, "-o", "program"]  # fmt: skip
     driver = "{cxx}" if program.is_cxx else "{cc}"
     made_of = program.made_of or program.text
-    return replace(program, files=texts, language="serial", made_of=made_of,
+    return replace(program, files=texts, language="serial", made_of=made_of, objects=objects,
                    build=("sh", "-c", f"{driver} {shlex.join(words)}"))  # fmt: skip
 
 

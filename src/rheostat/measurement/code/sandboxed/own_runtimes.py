@@ -8,6 +8,9 @@ from rheostat.measurement.code.toolchain import BuildKind
 
 KIND = BuildKind("object", "clang", ("-c", "-fopenmp"), "-O1")
 """Fast also where the program that it is linked to is not."""
+CUDA = "cuda_on_host"
+OF_CUDA = BuildKind("object of CUDA", "gcc", ("-c", "-fno-omit-frame-pointer"))
+"""Of what CUDA programs have alike; also where clang is not installed."""
 OF_KERNELS = ("opencl_builtins",)
 FUNCTIONS = BuildKind(
     "functions of kernels", "clang",
@@ -21,5 +24,8 @@ def runtime(name: str) -> tuple[Program, BuildKind]:
     if name in OF_KERNELS:
         text = bundled("runtimes", f"{name}.cl")
         return Program({f"{KERNELS}.cl": text}, flags=(), is_ours=True), FUNCTIONS
+    if name == CUDA:
+        files = {f: bundled("cuda", f) for f in (f"{CUDA}.cc", f"{CUDA}.h")}
+        return Program(files, is_ours=True), OF_CUDA
     file = f"{name}.c"
     return Program({file: bundled("runtimes", file)}, is_ours=True), KIND
