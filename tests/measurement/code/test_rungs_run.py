@@ -11,7 +11,7 @@ from rheostat.measurement.code.programs.program_inputs import ProgramInputs
 from rheostat.measurement.code.reference import SANITIZER_OPTIONS
 from rheostat.measurement.code.rungs_run import MANY_THREADS, MORE_THREADS, OTHER_SETTINGS
 from rheostat.measurement.code.sandboxed.capture import SandboxLimits
-from rheostat.measurement.code.verdict import PASSED, SKIPPED, Evidence, Finding
+from rheostat.measurement.code.verdict import FAILED, NOT_SHOWN, PASSED, SKIPPED, Evidence, Finding
 from rheostat.measurement.code.workbench import roomy
 from tests.measurement.code.rung_cases import (
     LARGE,
@@ -368,8 +368,11 @@ def test_regions_with_an_if_clause_are_judged_on_the_device_at_every_size(case, 
     target = replace(target, candidate=replace(target.candidate, files={"a.c": text}))
     assert rungs_run.mapping(target).state == PASSED
     own = [a for a in box.asked("run device") if a.whose == "candidate"]
-    assert [a.command[-1] for a in own] == ["5", "3"] * 2
-    said = iter((done("sum 5"), done("sum 3"), done("sum 0")))
-    box.says["candidate", "run device"] = lambda _: next(said)
-    (found,) = rungs_run.mapping(target).findings
-    assert "and the `if` clauses of its regions true, output line 1" in found.message
+    assert [a.command[-1] for a in own] == ["5", "3"] * 3
+    for right_before, state, which in ((1, FAILED, "true"), (2, NOT_SHOWN, "false")):
+        said = iter((*(done("sum 5"), done("sum 3")) * right_before, done("sum 0")))
+        box.says["candidate", "run device"] = lambda _, said=said: next(said)
+        evidence = rungs_run.mapping(target)
+        assert evidence.state == state
+        (found,) = evidence.findings
+        assert f"and the `if` clauses of its regions {which}, output line 1" in found.message
