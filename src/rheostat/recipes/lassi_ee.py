@@ -158,7 +158,7 @@ def then_asked(
     Parameters
     ----------
     chains : callable
-        The search's, as `searched_chains` gives them.
+        The search's, as `searched_chains` gives them; the model is asked behind the first.
     original : Program
         What is searched.
     to : str
@@ -179,7 +179,11 @@ def then_asked(
             return lassi_steps(original, to, talk, LassiOptions())
         return lassi_ee_steps(original, talk, LassiEnergyOptions())
 
-    return lambda store: [until_accepted(c, asked, most) for c in chains(store)]
+    def steps(store: Store) -> Sequence[Steps]:
+        first, *others = chains(store)
+        return [until_accepted(first, asked, most), *others]
+
+    return steps
 
 
 def trial_reductions(talks: Sequence[Conversation]) -> list[float | None]:
