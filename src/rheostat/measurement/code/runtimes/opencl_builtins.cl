@@ -30,9 +30,9 @@ void OF write_mem_fence(cl_mem_fence_flags f) {}
   F1(U, abs, T, a < 0 ? (U)-(U)a : (U)a)                                                   \
   F2(U, abs_diff, T, T, a > b ? (U)a - (U)b : (U)b - (U)a)                                 \
   F2(T, rotate, T, T, (T)(((U)a << ((U)b & (bits - 1))) | ((U)a >> ((bits - ((U)b & (bits - 1))) & (bits - 1))))) \
-  F1(T, popcount, T, (T)__builtin_popcountll((ulong)(U)a))                                 \
-  F1(T, clz, T, (T)(a ? __builtin_clzll((ulong)(U)a) - (64 - bits) : bits))                \
-  F1(T, ctz, T, (T)(a ? __builtin_ctzll((ulong)(U)a) : bits))                              \
+  F1(T, popcount, T, (T)__builtin_popcountl((ulong)(U)a))                                 \
+  F1(T, clz, T, (T)(a ? __builtin_clzl((ulong)(U)a) - (64 - bits) : bits))                \
+  F1(T, ctz, T, (T)(a ? __builtin_ctzl((ulong)(U)a) : bits))                              \
   F2(T, hadd, T, T, (a & b) + ((a ^ b) >> 1))                                              \
   F2(T, rhadd, T, T, (a | b) - ((a ^ b) >> 1))                                             \
   F2(T, add_sat, T, T, ({ T r_; __builtin_add_overflow(a, b, &r_) ? (b < 0 ? low : high) : r_; })) \
