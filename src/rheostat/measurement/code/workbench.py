@@ -6,8 +6,9 @@ import hashlib
 import os
 import re
 import shutil
+import tempfile
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -228,6 +229,16 @@ class Workbench:
         what = ("run", built.folder.name, tuple(command), given.stdin, sorted(variables.items()))
         run = made() if anew else self._result(built.program, what, made, kept)
         return replace(run, stdout=run.stdout + run.stderr) if self.reads_stderr else run
+
+    @contextmanager
+    def run_folder(self, name: str) -> Iterator[Path]:
+        """A folder that the sandbox's runs may write to, removed afterwards."""
+        place = Path(tempfile.mkdtemp(prefix=name, dir=self.folder))
+        give_away(place)
+        try:
+            yield place
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
 
     def run_each(
         self, built: Built, every: Sequence[ProgramInput], limits: SandboxLimits, *,

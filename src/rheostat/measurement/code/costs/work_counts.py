@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
-import tempfile
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -12,7 +10,6 @@ from pathlib import Path, PurePosixPath
 from rheostat.measurement.code.costs.flops import flops_of
 from rheostat.measurement.code.programs.program_inputs import ProgramInput
 from rheostat.measurement.code.sandboxed.capture import SandboxLimits
-from rheostat.measurement.code.sandboxed.sandbox import give_away
 from rheostat.measurement.code.workbench import Built, Workbench, roomy
 
 CACHES = ("--I1=32768,8,64", "--D1=32768,8,64", "--LL=8388608,16,64")
@@ -57,17 +54,13 @@ def count_flops(
     bench: Workbench, built: Built, given: ProgramInput, limits: SandboxLimits
 ) -> WorkCounts | str:
     """The same with floating-point operations by the width of their instructions."""
-    place = Path(tempfile.mkdtemp(prefix="profile", dir=bench.folder))
-    give_away(place)
-    try:
+    with bench.run_folder("profile") as place:
         run = bench.run(built, given, limits=roomy(limits, SLOWER), wrapper=EACH_INSTRUCTION,
                         kept=place)  # fmt: skip
         counts = counts_in(run.stderr) if run.ok else None
         if counts is None:
             return f"under callgrind the program {run.ending if not run.ok else 'had no counts'}"
         profile = _text(place / PROFILE)
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
     name = PurePosixPath(built.binary).name
     scalar, vector = flops_of(profile, bench.code(built), name)
     return replace(counts, scalar_flops=scalar, vector_flops=vector)
@@ -77,13 +70,9 @@ def own_instructions(
     bench: Workbench, built: Built, given: ProgramInput, limits: SandboxLimits
 ) -> float:
     """Instructions of a program's own files alone, without those of libraries; 0 if unknown."""
-    place = Path(tempfile.mkdtemp(prefix="profile", dir=bench.folder))
-    give_away(place)
-    try:
+    with bench.run_folder("profile") as place:
         bench.run(built, given, limits=roomy(limits, SLOWER), wrapper=BY_FILE, kept=place)
         return instructions_in(_text(place / PROFILE), set(built.program.files))
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
 
 
 def instructions_in(profile: str, files: Collection[str]) -> float:

@@ -10,17 +10,13 @@ from __future__ import annotations
 
 import re
 import shlex
-import shutil
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from rheostat.measurement.code.parsing.compare_output import Tolerance, differences
 from rheostat.measurement.code.programs.program import KERNELS, Program
 from rheostat.measurement.code.programs.program_inputs import ProgramInput
 from rheostat.measurement.code.sandboxed.capture import SandboxLimits
-from rheostat.measurement.code.sandboxed.sandbox import give_away
 from rheostat.measurement.code.toolchain import CLANG, TEXT, absent
 from rheostat.measurement.code.workbench import Built, Workbench
 
@@ -131,9 +127,7 @@ def _texts(
     bench: Workbench, built: Built, inputs: Sequence[ProgramInput], limits: SandboxLimits
 ) -> list[tuple[str, str]]:
     """Options and text of each program of kernels; each run shows the first that is not known."""
-    place = Path(tempfile.mkdtemp(prefix="texts", dir=bench.folder))
-    give_away(place)
-    try:
+    with bench.run_folder("texts") as place:
         bench.run_each(built, inputs, limits, kept=place, beside=(RUNTIME,))
         every = [p for p in sorted(place.glob("*.kernels")) if p.is_file() and not p.is_symlink()]
         if not every:
@@ -141,8 +135,6 @@ def _texts(
         if len(every) > MOST_TEXTS or any(p.stat().st_size > MOST_TEXT_B for p in every):
             raise NotKnown("its kernels' texts are many or long")
         said = [p.read_text(encoding="utf-8", errors="replace").partition("\0") for p in every]
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
     return [(options, text) for options, _, text in said]
 
 

@@ -8,10 +8,10 @@ there.  Nor does `critical` keep one team from another.  The text shows both.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from rheostat.measurement.code.programs.program import Program
-from rheostat.measurement.code.races.simd_updates import COMMENT, NO_TYPE, statement_end
+from rheostat.measurement.code.races.simd_updates import NO_TYPE, statement_end, without_comments
 from rheostat.measurement.code.races.unordered_sums import DIRECTIVE, no_directives, reduced
 from rheostat.measurement.code.verdict import Finding
 
@@ -41,11 +41,28 @@ def league_writes(program: Program) -> list[Finding]:
     >>> league_writes(Program({"a.c": outer.replace("map(s)", "reduction(+ : s)") + inner}))
     []
     """
+    return each_scalar(program, _shared, SHARED)
+
+
+def each_scalar(
+    program: Program, written: Callable[[str], Iterator[tuple[int, str]]], said: str
+) -> list[Finding]:
+    """A finding for each scalar that is written somewhere in a text without comments.
+
+    Parameters
+    ----------
+    program : Program
+        Its texts are looked at.
+    written : callable
+        Given a text, where something is put into a scalar, and its name.
+    said : str
+        What is wrong with it.
+    """
     return [
-        Finding("races", name, plain.count("\n", 0, at) + 1, f"{scalar} {SHARED}")
+        Finding("races", name, plain.count("\n", 0, at) + 1, f"{scalar} {said}")
         for name, text in program.files.items()
-        for plain in [COMMENT.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text)]
-        for at, scalar in sorted(set(_shared(plain)))
+        for plain in [without_comments(text)]
+        for at, scalar in sorted(set(written(plain)))
     ]
 
 

@@ -42,7 +42,7 @@ def lanes_update(program: Program) -> list[Finding]:
 
 
 def _updates(text: str) -> Iterator[tuple[int, str]]:
-    plain = COMMENT.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text)
+    plain = without_comments(text)
     for m in SIMD.finditer(plain):
         loop = plain[m.end() : statement_end(plain, m.end())]
         if "atomic" in loop:
@@ -57,6 +57,15 @@ def _declares(loop: str, name: str) -> bool:
     """Whether a declaration of the name stands in the loop, or it is the variable it counts."""
     declared = rf"\b{NO_TYPE}[A-Za-z_]\w*[\s*&]+(?:[*&\s]*\w+\s*(?:=[^;,]*)?,\s*)*{name}\s*[=;,{{]"
     return bool(re.search(declared, loop) or re.match(rf"\s*for\s*\(\s*{name}\b", loop))
+
+
+def without_comments(text: str) -> str:
+    r"""A text with blanks for its comments, each line in its place.
+
+    >>> without_comments("a; /* b\n c */ d; // e")
+    'a;     \n      d;     '
+    """
+    return COMMENT.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text)
 
 
 def statement_end(text: str, at: int) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from rheostat.measurement.code.programs.program import PRAGMA, Program
-from rheostat.measurement.code.races.simd_updates import COMMENT
+from rheostat.measurement.code.races.simd_updates import without_comments
 from rheostat.measurement.code.surroundings.same_text import without_blanks
 from rheostat.measurement.code.verdict import Finding
 
@@ -33,7 +33,7 @@ def split_updates(program: Program) -> list[Finding]:
 
 
 def _in_file(name: str, text: str) -> list[Finding]:
-    plain = COMMENT.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text)
+    plain = without_comments(text)
     read = {without_blanks(m["place"]) for m in READ.finditer(plain)}
     return [
         Finding("races", name, plain.count("\n", 0, m.start()) + 1, LOST.format(m["place"].strip()))

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from rheostat.measurement.code.programs.program import Program
-from rheostat.measurement.code.races.league_writes import ARGUMENTS, OWN, WRITTEN
-from rheostat.measurement.code.races.simd_updates import COMMENT, statement_end
+from rheostat.measurement.code.races.league_writes import ARGUMENTS, OWN, WRITTEN, each_scalar
+from rheostat.measurement.code.races.simd_updates import statement_end
 from rheostat.measurement.code.races.unordered_sums import DIRECTIVE, no_directives
 from rheostat.measurement.code.verdict import Finding
 
@@ -62,12 +62,7 @@ def thread_writes(program: Program) -> list[Finding]:
     >>> thread_writes(Program({"a.c": text.format(" reduction(+ : both)")}))
     []
     """
-    return [
-        Finding("races", name, plain.count("\n", 0, at) + 1, f"{scalar} {SAID}")
-        for name, text in program.files.items()
-        for plain in [COMMENT.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text)]
-        for at, scalar in sorted(set(_shared(plain)))
-    ]
+    return each_scalar(program, _shared, SAID)
 
 
 def _shared(text: str) -> Iterator[tuple[int, str]]:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from rheostat.measurement.code.programs.program import PRAGMA, Program
-from rheostat.measurement.code.races.simd_updates import COMMENT, statement_end
+from rheostat.measurement.code.races.simd_updates import statement_end, without_comments
 from rheostat.measurement.code.verdict import Finding
 
 DIRECTIVE = re.compile(PRAGMA + r"\s+(?P<what>\w+)(?P<clauses>(?:[^\n\\]|\\\n)*)\n")
@@ -38,7 +38,7 @@ def unordered_sums(program: Program) -> list[Finding]:
     return [
         Finding("races", name, plain.count("\n", 0, at) + 1, said)
         for name, text in program.files.items()
-        for plain in [COMMENT.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text)]
+        for plain in [without_comments(text)]
         for at, said in _unordered(plain)
     ]
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import random
 import re
-import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -39,7 +37,6 @@ from rheostat.measurement.code.reference import (
     SINGLE_PRECISION,
     OneWay,
 )
-from rheostat.measurement.code.sandboxed.sandbox import give_away
 from rheostat.measurement.code.surroundings.same_text import without_blanks
 from rheostat.measurement.code.toolchain import compiler_absent
 from rheostat.measurement.code.verdict import Finding
@@ -325,9 +322,7 @@ def _stages(
     if made is None:
         return
     built, whole = made
-    place = Path(tempfile.mkdtemp(prefix="reached", dir=case.bench.folder))
-    give_away(place)
-    try:
+    with case.bench.run_folder("reached") as place:
         for number, (inputs, count) in enumerate(_runs(case, program, own_edges)):
             limits = case.limits(case.reference.expected[0], count)
             seconds = most_s[0] if len(inputs) > 2 * SOME else THREADS_S * (count > 1)
@@ -351,8 +346,6 @@ def _stages(
             left = left_of(whole, _bytes(place / "reached", whole[-1].end), program)
             left.values = values
             yield left
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
 
 
 def _near(whole: Sequence[Marked], path: Path, known: Sequence[int]) -> list[tuple[Narrowing, str]]:

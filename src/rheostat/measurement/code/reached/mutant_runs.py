@@ -9,9 +9,7 @@ the same output no run has shown that it was right.
 from __future__ import annotations
 
 import random
-import shutil
 import struct
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +28,6 @@ from rheostat.measurement.code.reached.mutant_text import WAYS, Site, with_mutan
 from rheostat.measurement.code.reached.open_marks import made_by_pragmas
 from rheostat.measurement.code.reached.source_places import Places
 from rheostat.measurement.code.reference import QUICK_S
-from rheostat.measurement.code.sandboxed.sandbox import give_away
 from rheostat.measurement.code.verdict import Finding
 from rheostat.measurement.code.workbench import Built
 
@@ -88,12 +85,8 @@ def never_shown(case: Case) -> list[Finding]:
     made = _mutated(case) if asked else None
     if made is None:
         return []
-    place = Path(tempfile.mkdtemp(prefix="mutants", dir=case.bench.folder))
-    give_away(place)
-    try:
+    with case.bench.run_folder("mutants") as place:
         left = _Mutants(case, *made, place).left()
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
     return [Finding("output", *q.site.at[:2], SAID.format(q.words)) for q in left]
 
 

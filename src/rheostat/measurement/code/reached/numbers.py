@@ -7,11 +7,10 @@ another number.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from rheostat.measurement.code.reached.constants import set_once
-from rheostat.measurement.code.reached.stated_ranges import FUNCTION
+from rheostat.measurement.code.reached.stated_ranges import FunctionText
 from rheostat.measurement.code.reached.truths import LOADED
 
 ASKED = re.compile(r"(?:tail )?call i32 @omp_get_(?:thread_num|ancestor_thread_num)\(")
@@ -43,11 +42,7 @@ PACKED = "the number of a thread stands beside what is multiplied by a constant:
 
 
 @dataclass
-class _CountedFunction:
-    rows: Sequence[str]
-    parameters: Sequence[str]
-    defined: Mapping[str, str]
-    slots: Mapping[str, str]
+class _CountedFunction(FunctionText):
     numbers: set[str] = field(default_factory=set)
 
     def spread(self, returning: set[str]) -> None:
@@ -65,17 +60,7 @@ class _CountedFunction:
         if m := CALL.match(said):
             return m[1] in returning
         m = LOADED.match(said)
-        return m is not None and self.slots.get(m[1], "") in self.numbers
-
-
-def _functions(code: str) -> dict[str, _CountedFunction]:
-    made = {}
-    for name, given, body in FUNCTION.findall(code):
-        rows = body.splitlines()
-        defined = dict(r.strip().split(" = ", 1) for r in rows if " = " in r)
-        parameters = re.findall(r"(%[-\w.$]+)(?=,|$)", given)
-        made[name] = _CountedFunction(rows, parameters, defined, set_once(rows))
-    return made
+        return m is not None and self.once.get(m[1], "") in self.numbers
 
 
 def cut_numbers(code: str, texts: Iterable[str]) -> dict[tuple[str, str], str]:
@@ -91,7 +76,7 @@ def cut_numbers(code: str, texts: Iterable[str]) -> dict[tuple[str, str], str]:
     """
     if "@omp_get_" not in code:
         return {}
-    functions, bounded = _functions(code), any(map(SETS_THREADS.search, texts))
+    functions, bounded = _CountedFunction.each(code), any(map(SETS_THREADS.search, texts))
     returning, count = set[str](), -1
     while count != (count := len(returning) + sum(len(f.numbers) for f in functions.values())):
         for name, f in functions.items():

@@ -8,11 +8,9 @@ it small enough; else a comparison has to follow.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 
-from rheostat.measurement.code.reached.constants import set_once
-from rheostat.measurement.code.reached.stated_ranges import FUNCTION
+from rheostat.measurement.code.reached.stated_ranges import FunctionText
 from rheostat.measurement.code.reached.truths import LOADED
 
 OPERATION = re.compile(
@@ -32,13 +30,7 @@ LEAST_SHIFT, RESULT = 32, "ret"
 UNCORRECTED = "a remainder by a rounded reciprocal, which nothing corrects"
 
 
-@dataclass
-class _Flow:
-    rows: Sequence[str]
-    parameters: Sequence[str]
-    defined: Mapping[str, str]
-    once: Mapping[str, str]
-
+class _Flow(FunctionText):
     def source(self, value: str) -> str:
         """A value without conversions and through variables that are set once."""
         for _ in self.defined:
@@ -79,12 +71,7 @@ def rounded_reciprocals(code: str) -> dict[tuple[str, str], str]:
     code : str
         LLVM's text before it is optimised.
     """
-    functions = {}
-    for name, given, body in FUNCTION.findall(code):
-        rows = body.splitlines()
-        defined = dict(r.strip().split(" = ", 1) for r in rows if " = " in r)
-        parameters = re.findall(r"(%[-\w.$]+)(?=,|$)", given)
-        functions[name] = _Flow(rows, parameters, defined, set_once(rows))
+    functions = _Flow.each(code)
     high = {name for name, f in functions.items() if _is_high_half(f)}
     return {
         (name, value): UNCORRECTED

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from rheostat.measurement.code.programs.program_inputs import ProgramInputs
 from rheostat.measurement.code.reached.constants import POINTER, passed_on, set_once
@@ -29,7 +30,28 @@ ALONE = re.compile(r"call void @([-\w.$]+)\(ptr [^,]+, ptr [^,)]+(.*)")
 OWN = 2
 """Parameters of a parallel region that are none of the program's."""
 DEEPEST = 20
+PARAMETER = re.compile(r"(%[-\w.$]+)(?=,|$)")
 Ends = tuple[int, int]
+
+
+@dataclass
+class FunctionText:
+    """A function's rows, its parameters, its values by name, and places that are set once."""
+
+    rows: Sequence[str]
+    parameters: Sequence[str]
+    defined: Mapping[str, str]
+    once: Mapping[str, str]
+
+    @classmethod
+    def each(cls, code: str) -> dict[str, Self]:
+        """Those of LLVM's text, by name."""
+        made = {}
+        for name, given, body in FUNCTION.findall(code):
+            rows = body.splitlines()
+            defined = dict(r.strip().split(" = ", 1) for r in rows if " = " in r)
+            made[name] = cls(rows, PARAMETER.findall(given), defined, set_once(rows))
+        return made
 
 
 @dataclass(frozen=True)
@@ -86,7 +108,7 @@ class Stated:
     def __init__(self, code: str, stated: Mapping[int, Ends]) -> None:
         self.code, self.stated = code, stated
         self.rows = {name: body.splitlines() for name, _, body in FUNCTION.findall(code)}
-        self.parameters = {name: re.findall(r"(%[-\w.$]+)(?=,|$)", given)
+        self.parameters = {name: PARAMETER.findall(given)
                            for name, given, _ in FUNCTION.findall(code)}  # fmt: skip
         self.defined = {name: dict(r.strip().split(" = ", 1) for r in rows if " = " in r)
                         for name, rows in self.rows.items()}  # fmt: skip

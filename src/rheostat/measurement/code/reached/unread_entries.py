@@ -31,7 +31,7 @@ MOST_ENTRIES, MOST_TABLES = 65_536, 8
 INSIDE = re.compile(r"(\w+)(?:\.\d+)?$")
 ELEMENT = re.compile(r"getelementptr .*, (?:ptr [^,]+), (?:i64 0, )?i64 %")
 LOADED = re.compile(r"load ptr, ptr (%[^\s,]+)")
-MANGLED = re.compile(r"@_Z(?:Z.*?)?[NL]*(?:L?\d+\w*?)*?\d+(?P<last>[A-Za-z_]\w*?)(?:E?B?)$")
+LENGTH = re.compile(r"\d+")
 SAID = "no input that was tried reads entry {} of this table ({} of {} are never read)"
 
 
@@ -78,8 +78,9 @@ def tables(
     made: dict[str, tuple[Table, str]] = {}
     for m in DECLARED.finditer(code):
         name, held = m["name"], m["given"]
-        at = _declared(name, files, code)
-        if name not in shapes or not at or held in theirs or held.endswith("zeroinitializer"):
+        if name not in shapes or held in theirs or held.endswith("zeroinitializer"):
+            continue
+        if (at := _declared(name, files, code)) is None:
             continue
         count, size = _entries(*shapes[name])
         count -= name.startswith(TEXT)
@@ -106,14 +107,27 @@ def _declared(name: str, files: Mapping[str, str], code: str) -> tuple[str, int]
     """The row of an own file that declares it; of a text the row that takes letters of it."""
     if OF_COMPILER.match(name):
         return None
-    mangled = MANGLED.match(name)
-    said = mangled["last"] if mangled else (INSIDE.search(name) or [""])[0]
-    word = re.compile(r'"\s*\[' if name.startswith(TEXT) else rf"\b{re.escape(said)}\s*(?:\[|\{{)")
+    word = re.compile(r'"\s*\[' if name.startswith(TEXT) else rf"\b{_said(name)}\s*[\[{{]")
     rows = ((f, n) for f, text in files.items()
             for n, row in enumerate(text.splitlines(), 1) if word.search(row))  # fmt: skip
     at = next(rows, None)
     chosen = re.search(rf", ptr {re.escape(name)}, i64 0, i64 %", code)
     return at if at and (chosen or not name.startswith(TEXT)) else None
+
+
+def _said(name: str) -> str:
+    """What a program calls it.
+
+    >>> _said("@main.next"), _said("@_ZZ4mainE4next"), _said("@_ZN5model6weightE")
+    ('next', 'next', 'weight')
+    """
+    if not name.startswith("@_Z"):
+        return (INSIDE.search(name) or ["", ""])[1]
+    said, at = "", 0
+    while m := LENGTH.search(name, at):
+        at = m.end() + int(m[0])
+        said = name[m.end() : at] or said
+    return re.escape(said)
 
 
 def _leaves(name: str, code: str) -> bool:

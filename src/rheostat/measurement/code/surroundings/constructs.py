@@ -16,7 +16,7 @@ from typing import Any
 from rheostat.measurement.code.bundled import bundled
 from rheostat.measurement.code.case import FOR_DEVICES, Case
 from rheostat.measurement.code.programs.program import PRAGMA, Program
-from rheostat.measurement.code.races.simd_updates import COMMENT
+from rheostat.measurement.code.races.simd_updates import without_comments
 from rheostat.measurement.code.verdict import Finding
 
 DIRECTIVE = re.compile(PRAGMA + r"\b(?P<words>(?:[^\n\\\"]|\\[\s\S])*)")
@@ -50,7 +50,7 @@ def _unseen(program: Program, language: str) -> Iterator[tuple[str, str, str, in
     """Constructs that no rung sees: name, why, file and line."""
     patterns = _table()[language]["unseen"] if language in FOR_DEVICES else {}
     for file, text in program.files.items():
-        plain = COMMENT.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text)
+        plain = without_comments(text)
         for m in DIRECTIVE.finditer(plain):
             for word in directive_words(m["words"]):
                 if why := _why(word):

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from rheostat.measurement.code.programs.program import Program
-from rheostat.measurement.code.races.simd_updates import COMMENT
+from rheostat.measurement.code.races.simd_updates import without_comments
 from rheostat.measurement.code.reached.numbers import SETS_THREADS
 from rheostat.measurement.code.verdict import Finding
 
@@ -44,7 +44,7 @@ def thread_rooms(program: Program) -> list[Finding]:
 
 
 def _rooms(file: str, text: str) -> Iterator[Finding]:
-    text = COMMENT.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text)
+    text = without_comments(text)
     numbers = "|".join([ASKED, *(re.escape(m["name"]) for m in NUMBER.finditer(text))])
     for m in ROOM.finditer(text):
         name = m["name"] or m["vector"]
