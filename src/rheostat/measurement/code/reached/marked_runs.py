@@ -169,7 +169,7 @@ def _beyond(case: Case, left: Left) -> list[Finding]:
             continue
         text, kind = (without_blanks(row), c.how, missing), (c.how, c.constant, missing)
         row = row[:MOST_ROW]
-        if TIES.search(row) and (not c.constant or (c.constant == "0" and c.how != "eq")):
+        if TIES.search(row) and (c.tie or (c.constant == "0" and c.how != "eq")):
             continue
         if by_text[text] > 0:
             by_text[text] -= 1

@@ -39,7 +39,7 @@ from rheostat.measurement.code.reached.source_places import Places
 from rheostat.measurement.code.reached.stated_ranges import Ends, Stated
 from rheostat.measurement.code.reached.sums import DECLARED as OF_DIGITS
 from rheostat.measurement.code.reached.sums import noted_sums
-from rheostat.measurement.code.reached.ties import tied_blocks
+from rheostat.measurement.code.reached.ties import Kinds, tied_blocks
 from rheostat.measurement.code.reached.truths import (
     ALLOCATES,
     LOADED,
@@ -150,7 +150,8 @@ class _Marker:
         self.defined = dict(r.strip().split(" = ", 1) for r in rows[1:] if " = " in r)
         self.asked = asked_before(rows, self.defined)
         self.inexact = {v: most for (f, v), most in self.all_inexact.items() if f == self.function}
-        self.once, self.tied = set_once(rows), tied_blocks(rows, self.defined)
+        self.once, self.kinds = set_once(rows), Kinds(rows, self.defined)
+        self.tied = tied_blocks(rows, self.kinds)
         local = {p: v for p, v in self.once.items() if CONSTANT.fullmatch(v)}
         self.set_once = self.globals | local
         yield rows[0]
@@ -218,10 +219,12 @@ class _Marker:
         how, value, constant = asked[0], m["one"], self._constant(m["other"])
         if other := self._constant(m["one"]):
             how, value, constant = MIRRORED[how], m["other"], other
-        if self.is_tied and how in ("lt", "gt") and not constant:
+        alike = self.kinds.equal if how == "eq" else self.kinds.ordered
+        tie = not constant and alike(m["one"], m["other"])
+        if self.is_tied and how in ("lt", "gt") and tie:
             return
         yield from self._kept(Comparison(at, how, constant, asked[1], self.made.end, targets,
-                                         self.function, value=m["value"]), m["value"])  # fmt: skip
+                                         self.function, value=m["value"], tie=tie), m["value"])  # fmt: skip
         yield from self._margin(m, at)
         if how in ("lt", "gt") and constant and self._is_choice(at, constant, value, targets or ()):
             sign = m["how"][:-2]

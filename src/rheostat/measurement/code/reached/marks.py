@@ -24,7 +24,7 @@ class Comparison:
     ``offset`` is the byte of false, the next one that of true; ``asks_this`` says whether true
     means that ``how`` holds; ``targets`` are the blocks of true and false, where it decides them.
     ``of`` is the byte of another comparison, which has to have come out both ways; ``value`` is
-    what LLVM's text calls it.
+    what LLVM's text calls it; ``tie``: two things of one kind are compared.
     """
 
     at: At
@@ -36,6 +36,7 @@ class Comparison:
     function: str
     of: int = -1
     value: str = ""
+    tie: bool = False
 
 
 @dataclass

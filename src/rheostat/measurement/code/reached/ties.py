@@ -2,15 +2,20 @@
 
 Which of two equal values comes first is no decision that inputs have to take both ways: `races`
 looks at it with data of few values.  ``if (a.x != b.x) return a.x < b.x; return a.at < b.at;`` is
-one as well as ``a.x == b.x && a.at < b.at``, on one line or on several.
+one as well as ``a.x == b.x && a.at < b.at``, on one line or on several.  Both are comparisons of
+two things of one kind: the same member or element of two, or a variable that keeps one of them.
+``o.spot == o.strike && o.years < 5 * o.rate`` is none.
 """
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from rheostat.measurement.code.reached.constant_values import NAME
+from rheostat.measurement.code.reached.constants import CONSTANT
+from rheostat.measurement.code.reached.truths import LOADED, STORED
 
 EQUAL = re.compile(
     rf"\s*(?P<value>{NAME}) = (?:icmp|fcmp (?:[a-z]+ )*?)\s*(?P<how>eq|ne|oeq|une) \S+ "
@@ -18,13 +23,20 @@ EQUAL = re.compile(
 )
 BRANCH = re.compile(rf"\s*br i1 ({NAME}), label %(\S+), label %([^\s,]+)")
 LABEL = re.compile(r"label %([-\w.$]+)")
-CONVERTED = re.compile(rf"(?:[sz]ext|trunc|fpext|sitofp|uitofp) \S+ ({NAME}) to ")
-LOADED = re.compile(r"load \S+, ptr ([^\s,]+)")
-STORED = re.compile(rf"\s*store \S+ ({NAME}), ptr ({NAME})")
+CONVERTED = re.compile(rf"(?:[sz]ext|trunc|fpext|fptrunc|freeze|[su]itofp) .*?({NAME})(?: to |$)")
+COUNTED = re.compile(r"load i(?:16|32|64), ")
+MEMBER = re.compile(r"getelementptr (?:inbounds )?(%\S+|%\".*?\"), ptr .*?((?:, i\d+ \d+)+)$")
+ELEMENT = re.compile(r"getelementptr (?:inbounds )?(.+?), ptr ([^\s,]+), (.*)")
+OF_CONTAINER = re.compile(r"call .*?@(_ZNK?S\w*(?:ixE|2atE)\w*)\(ptr [^,%@]*([%@][^\s,)]+)")
+CALLED = re.compile(r"(?:tail )?call .*?(@[-\w.$]+)\(")
+BEHIND = re.compile(r", (?:!|align )")
+NAMED = re.compile(NAME)
+INDEX = re.compile(rf"i\d+ {NAME}")
+DEEPEST = 8
 
 
-def tied_blocks(rows: Sequence[str], defined: Mapping[str, str]) -> set[str]:
-    """Labels of a function's blocks that are reached only where two values of data are equal.
+class Kinds:
+    """Of which kind the values of a function are.
 
     Parameters
     ----------
@@ -33,15 +45,96 @@ def tied_blocks(rows: Sequence[str], defined: Mapping[str, str]) -> set[str]:
     defined : mapping of str to str
         What its values are.
     """
-    stored: dict[str, list[str]] = {}
-    for row in rows:
-        if m := STORED.match(row):
-            stored.setdefault(m[2], []).append(m[1])
-    equal = {
-        m["value"]: "eq" in m["how"]
-        for row in rows
-        if (m := EQUAL.match(row)) and _are_data(m.group("one", "other"), defined, stored)
-    }
+
+    def __init__(self, rows: Sequence[str], defined: Mapping[str, str]) -> None:
+        self._defined, self._head = defined, rows[0] if rows else ""
+        self._known: dict[str, set[str]] = {}
+        self._stored: defaultdict[str, list[str]] = defaultdict(list)
+        for row in rows:
+            if m := STORED.match(row):
+                self._stored[self._shape(m["place"])].append(m["value"])
+
+    def equal(self, one: str, other: str) -> bool:
+        """Whether two values are the same member, or element, of two things.
+
+        Or a variable is one of them that keeps such a value.
+        """
+        return bool(self._kinds(one) & self._kinds(other))
+
+    def ordered(self, one: str, other: str) -> bool:
+        """Whether they are so, or both plain counters."""
+        return self.equal(one, other) or (self._is_counter(one) and self._is_counter(other))
+
+    def _kinds(self, value: str) -> set[str]:
+        if value not in self._known:
+            self._known[value] = set(self._sources(value))
+        return self._known[value]
+
+    def _sources(self, value: str) -> Iterator[str]:
+        """What a value is, and all that the variable, or the elements, it is read from keep."""
+        open_, known = [value], set[str]()
+        while open_:
+            one = self._unconverted(open_.pop())
+            m = LOADED.match(self._defined.get(one, ""))
+            kind = self._shape(m[1] if m else one)
+            if kind not in known and not CONSTANT.fullmatch(kind):
+                known.add(kind)
+                open_ += self._stored[kind] if m else []
+                yield kind
+
+    def _is_counter(self, value: str) -> bool:
+        """Whether it is a whole number in a variable of its own, and no element is kept there."""
+        said = self._defined.get(self._unconverted(value), "")
+        m = LOADED.match(said) if COUNTED.match(said) else None
+        place = self._defined.get(m[1], "") if m else ""
+        held = self._stored[self._shape(m[1])] if m else []
+        return place.startswith(("alloca", "load ptr")) and not any(map(self._is_element, held))
+
+    def _is_element(self, value: str) -> bool:
+        m = LOADED.match(self._defined.get(self._unconverted(value), ""))
+        return m is not None and self._defined.get(m[1], "").startswith("getelementptr")
+
+    def _unconverted(self, value: str) -> str:
+        while m := CONVERTED.match(BEHIND.split(self._defined.get(value, ""))[0]):
+            value = m[1]
+        return value
+
+    def _shape(self, value: str, depth: int = 0) -> str:
+        """How a value, or a place, is made: a member by its type and number, an element by what it
+        is of, without its index, a call by what is called."""
+        said = BEHIND.split(self._defined.get(value, ""))[0]
+        if depth > DEEPEST or not said or said.startswith("alloca"):
+            return self._given(value)
+        if m := MEMBER.match(said):
+            return f"{m[1]}{m[2]}"
+        if m := ELEMENT.match(said):
+            return f"{self._shape(m[2], depth + 1)}[{INDEX.sub('~', m[3])}]"
+        if m := OF_CONTAINER.match(said):
+            return f"{self._shape(m[2], depth + 1)}[{m[1]}]"
+        if m := CALLED.match(said):
+            return m[1]
+        return NAMED.sub(lambda m: self._shape(m[0], depth + 1), said)
+
+    def _given(self, value: str) -> str:
+        """A variable, or an argument by its type: which one of that type it is hangs on the call."""
+        m = re.search(
+            rf"([\w.]+)(?: noundef| signext| zeroext)* {re.escape(value)}[,)]", self._head
+        )
+        return m[1] if m and value.startswith("%") and m[1] != "ptr" else value
+
+
+def tied_blocks(rows: Sequence[str], kinds: Kinds) -> set[str]:
+    """Labels of a function's blocks that are reached only where two values of data are equal.
+
+    Parameters
+    ----------
+    rows : sequence of str
+        The function in LLVM's text before it is optimised.
+    kinds : Kinds
+        Of its values.
+    """
+    equal = {m["value"]: "eq" in m["how"] for row in rows
+             if (m := EQUAL.match(row)) and kinds.equal(*m.group("one", "other"))}  # fmt: skip
     leading = [label for row in rows if re.match(r"\s*(?:br|switch)\b|\s*i\d+ -?\d+, label", row)
                for label in LABEL.findall(row)] if equal else []  # fmt: skip
     return {label for label in _behind(rows, equal) if leading.count(label) == 1}
@@ -51,27 +144,3 @@ def _behind(rows: Sequence[str], equal: Mapping[str, bool]) -> Iterator[str]:
     for row in rows:
         if (m := BRANCH.match(row)) and m[1] in equal:
             yield m[2] if equal[m[1]] else m[3]
-
-
-def _are_data(
-    both: Sequence[str], defined: Mapping[str, str], stored: Mapping[str, Sequence[str]]
-) -> bool:
-    """Whether both are elements or members, or one is and the other a variable that keeps one."""
-    places = [_place(v, defined) for v in both]
-    elements = [_is_element(p, defined) for p in places]
-    kept = [any(_is_element(_place(v, defined), defined) for v in stored.get(p, ()))
-            for p in places]  # fmt: skip
-    return any(elements) and all(e or k for e, k in zip(elements, kept, strict=True))
-
-
-def _place(value: str, defined: Mapping[str, str]) -> str:
-    """Where a value is loaded from, also before a conversion."""
-    said = defined.get(value, "")
-    if m := CONVERTED.match(said):
-        said = defined.get(m[1], "")
-    m = LOADED.match(said)
-    return m[1] if m else ""
-
-
-def _is_element(place: str, defined: Mapping[str, str]) -> bool:
-    return defined.get(place, "").startswith("getelementptr")
