@@ -153,8 +153,8 @@ NEVER = {
 #pragma omp parallel reduction(max:key)
   { int me = omp_get_thread_num(); key = a[i] % 1000 * 300L + 299 - me; }
   sum += key / 300; }""",
-    "no tie of two members": "{ struct { unsigned x, y, z; } o = {a[i] % 9, a[i] / 9 % 9, a[i] % 7}; "
-    "sum += a[i] % 1000 + (o.x == o.y && o.z > o.x + 99); }",
+    "no tie of two members": "{ struct { unsigned x, y, z; } o = {a[i] % 9, a[i] / 9 % 9, "
+    "a[i] % 7}; sum += a[i] % 1000 + (o.x == o.y && o.z > o.x + 99); }",
 }
 REACHED = {
     "tables": """  static const unsigned week[8] = {0, 3, 1, 4, 1, 5, 9, 2};
@@ -171,7 +171,7 @@ REACHED = {
     "tie on lines of its own": "struct { unsigned v; int at; } x, y;\n"
     "for (int i = 0; i < n; i++) { x.v = a[i] % 9; x.at = i; y.v = a[i / 2] % 9; y.at = i / 2;\n"
     " if (x.v != y.v) { sum += x.v; continue; }\n sum += x.at < y.at ? 1 : 2; }",
-    "ties of arguments and of what is kept": """  struct { unsigned v; int at; } top = {0, 0}, *p = &top;
+    "ties of what is kept": """  struct { unsigned v; int at; } top = {0, 0}, *p = &top;
   for (int i = 0; i < n; i++) {
     unsigned v = a[i] / 40000;
     if (v > p->v || (v == p->v && p->at > i)) p->v = v, p->at = i;

@@ -100,8 +100,10 @@ class Kinds:
         return value
 
     def _shape(self, value: str, depth: int = 0) -> str:
-        """How a value, or a place, is made: a member by its type and number, an element by what it
-        is of, without its index, a call by what is called."""
+        """How a value, or a place, is made.
+
+        A member is told by its type and number, an element by what it is of, a call by its name.
+        """
         said = BEHIND.split(self._defined.get(value, ""))[0]
         if depth > DEEPEST or not said or said.startswith("alloca"):
             return self._given(value)
@@ -116,7 +118,7 @@ class Kinds:
         return NAMED.sub(lambda m: self._shape(m[0], depth + 1), said)
 
     def _given(self, value: str) -> str:
-        """A variable, or an argument by its type: which one of that type it is hangs on the call."""
+        """A variable, or an argument by its type: which one hangs on the call."""
         m = re.search(
             rf"([\w.]+)(?: noundef| signext| zeroext)* {re.escape(value)}[,)]", self._head
         )
