@@ -190,6 +190,18 @@ def test_a_value_that_is_swapped_is_read_atomically(tmp_path):
     assert got == "30"
 
 
+@compiles
+def test_methods_are_code_of_the_device(tmp_path):
+    """What they call is defined, also where no function of that name stands alone."""
+    method = "struct Largest { __device__ void operator()(float *top, float value) {"
+    text = LARGEST.replace("__device__ void largest(float *top, float value) {", method)
+    text = text.replace("  }\n}\n__global__", "  }\n} };\n__global__")
+    text = text.replace("{ largest(top,", "{ Largest()(top,")
+    (tmp_path / "a.cc").write_text(from_cuda(text, "openmp").text)
+    build = ["g++", "-fsyntax-only", "-fopenmp", tmp_path / "a.cc"]
+    subprocess.run(build, check=True, capture_output=True)
+
+
 def test_a_condition_on_openmp_is_decided_as_for_cuda():
     text = "#if defined(_OPENMP)\nint a;\n#endif\nint b;\n"
     assert "#if 0\nint a;" in from_cuda(text, "openmp").text

@@ -236,6 +236,18 @@ def test_axes_along_which_a_launch_has_one_have_no_loop():
         assert "block_x" not in made
 
 
+def test_a_factor_that_is_one_in_every_launch_stands_in_no_bound():
+    body = "int j = blockIdx.y * blockDim.y + threadIdx.y; if (threadIdx.x == 0) a[j] = 1;"
+    body = body.replace("threadIdx.x == 0", "blockIdx.x * blockDim.x + threadIdx.x < n")
+    text = f"__global__ void k(int *a, int n) {{ {body} }}\n"
+    text += "void f(int n) { dim3 g(n, n), b(8, 1); k<<<g, b>>>(0, n); }\n"
+    made = from_cuda(text, "openmp").text
+    assert "index_y < (long)(gridDim.y);" in made
+    assert "index_x < (long)(gridDim.x * blockDim.x);" in made
+    made = from_cuda(text.replace("b(8, 1)", "b(1)"), "openmp").text
+    assert "index_x < (long)(gridDim.x);" in made
+
+
 def test_a_variable_that_is_named_as_the_runtime_names_its_own_is_the_programs():
     made = from_cuda("int main() { cudaError_t cudaStatus = cudaDeviceSynchronize();\n"
                      "  return cudaStatus; }\n", "openmp")  # fmt: skip

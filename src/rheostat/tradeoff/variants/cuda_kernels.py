@@ -106,6 +106,12 @@ class CudaKernel:
         """Axes along which a block may have several threads; x at least."""
         return "".join(a for a in self.axes if a == "x" or a not in self.single_threads)
 
+    def size_of(self, axis: str) -> str:
+        """How many threads a launch has along an axis, without factors that are always one."""
+        blocks = [f"gridDim.{axis}"] * (axis in self.block_axes)
+        threads = [f"blockDim.{axis}"] * (axis not in self.single_threads or not blocks)
+        return " * ".join([*blocks, *threads])
+
     @property
     def changed_parameters(self) -> list[str]:
         """Parameters that a thread sets, each in a copy of its own."""
@@ -179,9 +185,9 @@ def flat_loop(kernel: CudaKernel, pragma: str) -> list[str]:
         (kind, name), body = plain.groups(), body[plain.end() :]
     names = {a: f"index_{a}" for a in axes} | ({"x": name} if axes == "x" else {})
     heads = [
-        f"for ({kind} {names[a]} = 0; {names[a]} < ({kind})"
-        f"({f'gridDim.{a} * ' * (a in kernel.block_axes)}blockDim.{a}); {names[a]}++)" for a in axes
-    ]  # fmt: skip
+        f"for ({kind} {names[a]} = 0; {names[a]} < ({kind})({kernel.size_of(a)}); {names[a]}++)"
+        for a in axes
+    ]
     return [*pragma_line(pragma), *nested(heads, continued(kernel, body))]
 
 

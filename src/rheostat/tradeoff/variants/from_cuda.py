@@ -235,6 +235,6 @@ def _host_names(text: str) -> str:
 
 def _device_code(source: CSource, kernels: list[CudaKernel]) -> str:
     """Functions and kernels of the device, and macros, which they may use."""
-    functions = [n for n in source.functions.values() if "__device__" in _before_body(source, n)]
+    functions = [n for n in source.definitions if "__device__" in _before_body(source, n)]
     macros = [m[0] for m in DEFINE.finditer(source.bytes.decode())]
     return "\n".join([*macros, *map(source.text_of, functions), *(k.text for k in kernels)])

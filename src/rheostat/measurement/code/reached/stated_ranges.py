@@ -116,6 +116,7 @@ class Stated:
                         if (m := REGION.search(row)) and (f := m[1]) in self.rows}  # fmt: skip
         self.places = {name: set_once([self._changing(r) for r in rows])
                        for name, rows in self.rows.items()}  # fmt: skip
+        self._known: dict[tuple[str, str], Sum | None] = {}
 
     def _changing(self, row: str) -> str:
         """A row; of one that starts a parallel region only the places that it may change."""
@@ -156,7 +157,7 @@ class Stated:
         said = self.defined.get(function, {}).get(value, "")
         if depth > DEEPEST:
             return None
-        return self._said(function, said, depth) if said else self._given(function, value, depth)
+        return self._said(function, said, depth) if said else self._given(function, value)
 
     def _said(self, function: str, said: str, depth: int) -> Sum | None:
         """What an instruction makes."""
@@ -218,18 +219,24 @@ class Stated:
         low, high = given.ends(self.stated)
         return given if low <= default.constant <= high else None
 
-    def _given(self, function: str, value: str, depth: int) -> Sum | None:
-        """A parameter that every call gives the same."""
+    def _given(self, function: str, value: str) -> Sum | None:
+        """A parameter that every call gives the same; asked again within its own calls, none."""
+        key = function, value
+        if key not in self._known:
+            self._known[key] = None
+            self._known[key] = self._of_calls(function, value)
+        return self._known[key]
+
+    def _of_calls(self, function: str, value: str) -> Sum | None:
         parameters = self.parameters.get(function, [])
         name = re.escape(function)
         if value not in parameters or function == "main":
             return None
-        depth += 1
         calls = [(caller, m[1]) for caller, rows in self.rows.items() for row in rows
                  if (m := re.search(rf"call [^@]*@{name}\((.*?)\)(?:,| #|$)", row))]  # fmt: skip
         if len(calls) + 1 != len(re.findall(rf"@{name}(?![-\w.$])", self.code)):
             return None
         at = parameters.index(value)
-        sums = {self._sum(caller, given.split(", ")[at].split()[-1], depth)
+        sums = {self._sum(caller, given.split(", ")[at].split()[-1])
                 for caller, given in calls if given.count(", ") + 1 == len(parameters)}  # fmt: skip
         return sums.pop() if len(sums) == 1 and calls else None
