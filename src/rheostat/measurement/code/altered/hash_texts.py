@@ -14,6 +14,7 @@ STORED = re.compile(
 LOADED = re.compile(r"load \S+, ptr ([%@][^\s,]+)")
 STEP = re.compile(r"(?:mul|add|x?or|shl|lshr|urem|zext|sext|trunc|and)\b(?! nsw)(?! nuw nsw)")
 FACTOR = re.compile(r"mul i\d+ (?:(?P<left>-?\d+), %|%[^\s,]+, (?P<right>-?\d+))")
+REMAINDER = re.compile(r"urem i\d+ %[^\s,]+, (\d+)")
 VALUE = re.compile(r"%[-\w.$]+")
 OF_LIBRARY = re.compile(r'"?_ZN?K?St|"?_ZN?K?9__gnu_cxx')
 HASHED = re.compile(r"\s*(?P<value>%[-\w.$]+) = (?P<call>(?:tail )?call [^@]*i64 @_ZNKSt4hash.*)")
@@ -23,7 +24,10 @@ LEAST_FACTOR, KEPT_BITS = 17, 3
 
 @dataclass(frozen=True)
 class _Step:
-    """A store that makes a place's value of its own: times a constant, or with another value."""
+    """A store that makes a place's value of its own: times a constant, or with another value.
+
+    ``reads``: places beside its own; ``moduli``: what remainders are taken by.
+    """
 
     place: str
     row: str
@@ -31,6 +35,8 @@ class _Step:
     mixes: bool = False
     rotated: bool = False
     by_xor: bool = False
+    reads: frozenset[str] = frozenset()
+    moduli: frozenset[str] = frozenset()
 
 
 def _steps(rows: Sequence[str]) -> Iterator[_Step]:
@@ -41,14 +47,19 @@ def _steps(rows: Sequence[str]) -> Iterator[_Step]:
             continue
         factor, places, others, hows = _chain(m["value"], defined)
         if m["place"] in places:
-            yield _Step(m["place"], row, factor, bool(others or places - {m["place"]}),
-                        {"shl", "lshr"} <= hows, hows <= {"xor", "zext", "trunc"})  # fmt: skip
+            reads = frozenset(places - {m["place"]})
+            moduli = frozenset(how for how in hows if how.isdigit())
+            yield _Step(m["place"], row, factor, bool(others or reads), {"shl", "lshr"} <= hows,
+                        hows <= {"xor", "zext", "trunc"}, reads, moduli)  # fmt: skip
 
 
 def _chain(
     value: str, defined: Mapping[str, str]
 ) -> tuple[int, set[str], bool, set[str]]:  # fmt: skip
-    """The factor that a value is made with, the places it is read from, if of more, and how."""
+    """The factor that a value is made with, the places it is read from, if of more, and how.
+
+    A remainder by a constant is told by that constant as well.
+    """
     factor, places, others, hows = 0, set[str](), False, set[str]()
     open_, known = [value], set[str]()
     while open_:
@@ -60,13 +71,19 @@ def _chain(
         if m := LOADED.match(said):
             places.add(m[1])
         elif STEP.match(said):
-            hows.add(said.split()[0])
+            hows |= {said.split()[0], *REMAINDER.findall(said)}
             if m := FACTOR.match(said):
                 factor = max(factor, abs(int(m["left"] or m["right"])))
             open_ += VALUE.findall(said)
         else:
             others = True
     return factor, places, others, hows
+
+
+def _sums_of_sums(steps: Sequence[_Step]) -> set[str]:
+    """Places of a checksum as Fletcher's: a sum and one of its sums, of both the same remainder."""
+    both = [(a, b) for a in steps for b in steps if a.place in b.reads and a.moduli & b.moduli]
+    return {s.place for pair in both for s in pair}
 
 
 def _no_row(_row: str) -> bool:
@@ -79,6 +96,13 @@ def mixes_by_xor(code: str) -> bool:
                if not OF_LIBRARY.match(name) for s in _steps(body.splitlines()))  # fmt: skip
 
 
+def factors_mixed(code: str) -> set[int]:
+    """Factors modulo 2**32 by which a program itself mixes values into one, as into a digest."""
+    own = (body.splitlines() for name, _, body in FUNCTION.findall(code)
+           if not OF_LIBRARY.match(name))  # fmt: skip
+    return {s.factor % 2**32 for rows in own for s in _steps(rows) if s.mixes}
+
+
 def weakened(
     code: str, known: set[int], *, xor: bool = False, theirs: Callable[[str], bool] = _no_row
 ) -> tuple[str, str]:
@@ -89,7 +113,7 @@ def weakened(
     code : str
         LLVM's text before it is optimised.
     known : set of int
-        Numbers of the original: what is multiplied by one of them is its own.
+        Numbers of the original modulo 2**32: what is multiplied by one of them is its own.
     xor : bool
         Whether values that are put together by exclusive or alone are hashes, too.
     theirs : callable
@@ -101,12 +125,15 @@ def weakened(
             continue
         found_at |= {row: _weak_call(m) for row in body.splitlines() if (m := HASHED.match(row))}
         steps = list(_steps(body.splitlines()))
+        summed = _sums_of_sums(steps)
         for place in {s.place for s in steps}:
             own = [s for s in steps if s.place == place]
             factor = max(s.factor for s in own)
-            by_factor = factor >= LEAST_FACTOR and factor % 2**32 not in known
-            turned = any(s.rotated for s in own) or (xor and any(s.mixes and s.by_xor for s in own))
-            if any(s.mixes for s in own) and (by_factor or turned):
+            of_known = factor >= LEAST_FACTOR and factor % 2**32 in known
+            by_factor = factor >= LEAST_FACTOR and not of_known
+            by_xor = xor and not of_known and any(s.mixes and s.by_xor for s in own)
+            turned = by_xor or any(s.rotated for s in own)
+            if any(s.mixes for s in own) and (by_factor or turned or place in summed):
                 found_at |= {s.row: _weak(s.row, i) for i, s in enumerate(own, len(found_at))
                              if not theirs(s.row)}  # fmt: skip
     rows = [found_at.get(row, row) for row in code.splitlines()]

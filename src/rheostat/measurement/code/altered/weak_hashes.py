@@ -10,8 +10,12 @@ from rheostat.measurement.code.altered.hash_texts import mixes_by_xor, weakened
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.parsing.compare_output import differences
 from rheostat.measurement.code.programs.program import Program
-from rheostat.measurement.code.reached.compared_numbers import numbers_in
-from rheostat.measurement.code.reached.marked_builds import LINKED, compiler_texts, linked
+from rheostat.measurement.code.reached.marked_builds import (
+    LINKED,
+    compiler_texts,
+    factors_of_original,
+    linked,
+)
 from rheostat.measurement.code.reached.marked_runs import UNMARKED, lines_of_original
 from rheostat.measurement.code.toolchain import compiler_absent
 from rheostat.measurement.code.verdict import Finding
@@ -34,7 +38,7 @@ def weak_hashes(case: Case) -> list[Finding]:
         return []
     if compiler_absent(program, "clang") or not case.original.inputs.ranges:
         return []
-    known = {n % 2**32 for n in numbers_in(case.original.text)}
+    known = factors_of_original(case)
     whole = [made.said.stdout for made in compiler_texts(case, program) if made.ok]
     ours = [made.said.stdout for made in compiler_texts(case, case.original) if made.ok]
     xor = not any(map(mixes_by_xor, ours))

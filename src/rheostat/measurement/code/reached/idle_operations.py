@@ -37,6 +37,8 @@ PARTED = re.compile(
 )
 ONE_MORE = "(?:add (?:n[us]w )*i\\d+ (?:{0}, 1|1, {0})|icmp [su]le i\\d+ %[^\\s,]+, {0})(?:,|$)"
 SUMMAND = re.compile(r"add (?:n[us]w )*i\d+ (%[^\s,]+), ([^\s,]+?)(?:, !.*)?$")
+OF_SHIFT = re.compile(r"\s*%sh[lr]\.mask\d* = and ")
+"""What OpenCL C keeps of how far a value is shifted, which no text says: the compiler's."""
 UNCUT = "all of what {} is to keep a part of, so that it changes nothing"
 NO_MULTIPLE = "no multiple of what it is divided by, where one more than the quotient is taken"
 SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "or": "|", "xor": "^", "shl": "<<",
@@ -168,6 +170,10 @@ def idle(
     Idle
         Without constants, truth values, whose comparisons are looked at, and what is added to;
         two truths at once are not what each is.
+
+    >>> known = {"%n": "load i32, ptr %p"}
+    >>> [len([*idle(f"  %{to} = and i32 %n, 63", (), known, {})]) for to in ("and", "shl.mask")]
+    [3, 0]
     """
 
     def source(value: str) -> str:
@@ -182,6 +188,8 @@ def idle(
         known = value in constant or (loaded and loaded[1] in set_once)
         return value.startswith("%") and not known
 
+    if OF_SHIFT.match(row):
+        return
     yield from one_more(row, defined, rows)
     m = CUT.match(row)
     if m and source(m["value"]) and LEAST_CUT <= int(m["by"]) < bounds(defined[m["value"]])[1]:

@@ -6,10 +6,12 @@ import shlex
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
+from rheostat.measurement.code.altered.hash_texts import factors_mixed
 from rheostat.measurement.code.bundled import bundled
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.device_kernels.cuda_on_host import objects_of
 from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.reached.compared_numbers import numbers_in
 from rheostat.measurement.code.reached.marked_text import ARRAY
 from rheostat.measurement.code.reached.marks import Marked, still_asked
 from rheostat.measurement.code.toolchain import TEXT, BuildKind, object_file, quick_linker
@@ -22,6 +24,15 @@ LINKED = BuildKind("reached", "clang", (), "-O1")
 def compiler_texts(case: Case, program: Program, kind: BuildKind = TEXT) -> Iterator[Built]:
     """Each source as the compiler's own text; built once."""
     return case.bench.compiler_texts(program, kind)
+
+
+def factors_of_original(case: Case) -> set[int]:
+    """Factors modulo 2**32 whose hashes are the original's, too: its numbers, and what it mixes by.
+
+    Those of its text have nine digits at most, those of its digests and hashes any number.
+    """
+    texts = [made.said.stdout for made in compiler_texts(case, case.original) if made.ok]
+    return {n % 2**32 for n in numbers_in(case.original.text)}.union(*map(factors_mixed, texts))
 
 
 def linked(program: Program, texts: dict[str, str]) -> Program:

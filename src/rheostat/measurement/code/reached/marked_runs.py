@@ -24,7 +24,12 @@ from rheostat.measurement.code.reached.choices import MOST_ROW
 from rheostat.measurement.code.reached.compared_numbers import LEAST_NUMBER, numbers_in
 from rheostat.measurement.code.reached.constant_values import RECORD, Narrowing
 from rheostat.measurement.code.reached.guards import guards_access, guards_rounding
-from rheostat.measurement.code.reached.marked_builds import LINKED, compiler_texts, with_marks
+from rheostat.measurement.code.reached.marked_builds import (
+    LINKED,
+    compiler_texts,
+    factors_of_original,
+    with_marks,
+)
 from rheostat.measurement.code.reached.marked_text import marked
 from rheostat.measurement.code.reached.marks import Comparison, Marked
 from rheostat.measurement.code.reached.open_marks import Left, left_of
@@ -45,7 +50,8 @@ from rheostat.measurement.code.workbench import Built
 WHY = "what no run reached cannot be vouched for"
 UNREAD = "it cannot be built with marks of what is reached, the original can"
 UNMARKED = ("cuda", "opencl")
-"""Languages whose programs are not marked, but for CUDA that takes the place of CUDA on the host.
+"""Languages whose programs are not marked, but for CUDA on the host: originals, and candidates that
+take the place of CUDA.
 
 What comes out one way in such an original is not known of a device, and a line of its text is its
 own question."""
@@ -106,6 +112,8 @@ def _cut_numbers(case: Case, whole: Sequence[Marked]) -> list[Finding]:
 
 def _left_out(case: Case) -> list[Finding]:
     """Rare cases of the original that no input reaches, whose line and constants are not here."""
+    if case.original.language in UNMARKED and case.original.language != case.candidate.language:
+        return []
     own, constants = _lines(case.candidate), _constants(case.candidate.text)
     texts = dict.fromkeys(
         text for text in _of_original(case)[2]
@@ -277,7 +285,7 @@ def _marked(
         stated = stated_ends(case.original.inputs)
         code = made.said.stdout
         if weak:
-            known = {n % 2**32 for n in numbers_in(case.original.text)}
+            known = factors_of_original(case)
             code, hashes = weakened(code, known, theirs=lines_of_original(case, code))
             if not hashes:
                 return None
@@ -299,7 +307,8 @@ def is_marked(case: Case, program: Program) -> bool:
     Not where a command of its own builds it, nor where it is for a device: the host is slow with
     what is quick in another language.
     """
-    on_host = program.language == "cuda" and case.on_host and case.original_on_host
+    both = case.original_on_host and (case.on_host or program is case.original)
+    on_host = program.language == "cuda" and both
     for_device = program.language in UNMARKED and not on_host
     return not (program.build or for_device or compiler_absent(program, "clang"))
 
@@ -376,7 +385,7 @@ def _runs(
         yield from ((quick, count) for count in SOME_THREADS)
     many = [given for given, _ in case.many]
     random.Random(reference.seed).shuffle(many)  # parts of ranges take turns in it
-    many = many[: SOME if case.on_host else MOST]
+    many = many[: SOME if program.language == "cuda" else MOST]
     yield from ((some, 1) for some in (many[:SOME], many[SOME:]) if some)
 
 

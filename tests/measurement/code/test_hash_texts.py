@@ -1,0 +1,65 @@
+"""Hashes in LLVM's text: which are the candidate's own, and what is kept of them."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from rheostat.measurement.code.altered.hash_texts import factors_mixed, weakened
+from rheostat.measurement.code.reached import marked_builds
+from rheostat.measurement.code.reached.marked_builds import factors_of_original
+from tests.measurement.code.test_marks_and_texts import case_of
+
+FACTOR = 1099511628211
+DIGEST = f"""define i32 @main(ptr %argv) {{
+  %1 = load i64, ptr %d
+  %x = xor i64 %1, %key
+  %mul = mul i64 %x, {FACTOR}
+  store i64 %mul, ptr %d
+}}
+"""
+SUMS = """define i32 @main(ptr %argv) {
+  %1 = load i32, ptr %a
+  %2 = add i32 %1, %byte
+  %3 = urem i32 %2, 8191
+  store i32 %3, ptr %a
+  %4 = load i32, ptr %b
+  %5 = load i32, ptr %a
+  %6 = add i32 %4, %5
+  %7 = urem i32 %6, 8191
+  store i32 %7, ptr %b
+}
+"""
+
+
+def test_a_digest_by_the_original_s_own_factor_is_no_hash_of_the_candidate_s(monkeypatch):
+    """Of more digits than a number that is read from the text."""
+    assert factors_mixed(DIGEST) == {FACTOR % 2**32}
+    assert "and i64 %mul, 7" in weakened(DIGEST, set())[0]
+    assert weakened(DIGEST, factors_mixed(DIGEST)) == ("", "")
+    texts = [SimpleNamespace(ok=True, said=SimpleNamespace(stdout=DIGEST)),
+             SimpleNamespace(ok=False, said=SimpleNamespace(stdout=""))]  # fmt: skip
+    monkeypatch.setattr(marked_builds, "compiler_texts", lambda case, program: texts)
+    assert factors_of_original(case_of("int x;")) >= {7, FACTOR % 2**32}
+
+
+def test_a_checksum_of_sums_and_their_sums_is_a_hash():
+    """As Fletcher's and Adler's; neither has a factor, nor shifts."""
+    text, _ = weakened(SUMS, set())
+    assert text.count("and i32 %3, 7") == text.count("and i32 %7, 7") == 1
+
+
+def test_a_digest_in_two_statements_is_the_same_digest():
+    two = DIGEST.replace("  %mul", "  store i64 %x, ptr %d\n  %2 = load i64, ptr %d\n  %mul")
+    two = two.replace("mul i64 %x", "mul i64 %2")
+    assert weakened(two, {FACTOR % 2**32}, xor=True) == ("", "")
+    assert weakened(two, set(), xor=True)[0].count(", 7\n") == 2
+
+
+@pytest.mark.parametrize(("before", "after"), [
+    ("%5 = load i32, ptr %a", "%5 = load i32, ptr %c"),  # two sums by themselves
+    ("urem i32 %6, 8191", "urem i32 %6, 100"),
+])  # fmt: skip
+def test_sums_within_a_range_of_their_own_are_none(before, after):
+    assert weakened(SUMS.replace(before, after), set()) == ("", "")
