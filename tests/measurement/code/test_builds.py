@@ -166,7 +166,7 @@ def test_a_cuda_program_for_the_host_in_full():
         f'{launch}(1, 1), "h", [=](auto... x) {{ h(x...); }}); }}')  # fmt: skip
     assert made.files["cuda.h"] == "x"
     assert {made.files[h] for h in NVIDIA_HEADERS[1:]} == {f'#include "{HEADER}"\n'}
-    assert "namespace cuda_on_host" in made.files[HEADER]
+    assert "namespace cuda_on_host" in made.files["cuda_on_host/threads.h"]
 
 
 @pytest.mark.skipif(bool(parser_absent()), reason=parser_absent())

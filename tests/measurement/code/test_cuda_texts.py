@@ -83,5 +83,5 @@ def test_a_program_for_the_host_keeps_the_flags_that_a_compiler_of_cpp_knows():
     assert made.files["data.txt"] == "f<<<1, 2>>>(3);"
     assert made.files["cuda.h"] == "mine"
     assert made.files["cuda_runtime.h"] == '#include "cuda_on_host.h"\n'
-    assert "namespace cuda_on_host" in made.files["cuda_on_host.h"]
+    assert "namespace cuda_on_host" in made.files["cuda_on_host/threads.h"]
     assert os.sep not in made.run[0][2:]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from rheostat.measurement.code import verifier
+from rheostat.measurement.code.bundled import bundled
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.device_kernels.opencl_on_host import (
     NotKnown,
@@ -135,9 +136,9 @@ def _bench(folder: Path) -> Workbench:
     return Workbench(walls, folder, ours=KeptResults.ours(walls.name))
 
 
-def _natively(bench: Workbench, text: str, *given: str) -> Program:
+def _natively(bench: Workbench, text: str, *given: str, said: str = SAID) -> Program:
     built = bench.build(Program({"a.c": text}, "opencl", flags=("-O1",)), GCC)
-    known = [(ProgramInput(given), SAID)]
+    known = [(ProgramInput(given), said)]
     return on_own_library(bench, built, known, SandboxLimits(), Tolerance())
 
 
@@ -153,6 +154,45 @@ def test_kernels_that_are_compiled_beforehand_do_what_opencl_says() -> None:
             assert bench.run(built, every[0], environment=how).stdout == SAID
         without = bench.run(built, every[0], environment={"RHEOSTAT_WITHOUT_KERNELS": "1"}).stdout
         assert without.splitlines()[1].endswith("0 0 0 0 0")
+
+
+@runs
+def test_a_group_finds_nothing_of_the_former_one_in_its_local_variables() -> None:
+    """`last` is set in the first group alone; the others find bytes of 0xFF, the number -1."""
+    text = WHOLE.replace("if (l == 3)", "if (l == 3 && !get_group_id(0))")
+    with workspace() as folder:
+        said = SAID.replace("428 684 940", "420 676 932")
+        program = _natively(_bench(folder), text, "2", said=said)
+        assert "__local int last" in program.text
+
+
+TURNS = r"""#include "stacks.h"
+#include <stdio.h>
+static Stack mine, other;
+static char low[1 << 16];
+static void turns(void) {
+  for (int n = 1;; n *= 2) {
+    printf("%d %.1f ", n, 0.5 * n);
+    change_stacks(&other, &mine);
+  }
+}
+int main(void) {
+  begin_stack(&other, low, sizeof low, turns);
+  for (int i = 0; i < 3; i++) change_stacks(&mine, &other);
+  return 0;
+}
+"""
+
+
+@pytest.mark.skipif(bool(absent("gcc")), reason="no gcc")
+@pytest.mark.parametrize("how", ["-O2", "-DWITH_UCONTEXT"])
+def test_functions_take_turns_on_stacks_of_their_own(how: str, tmp_path: Path) -> None:
+    """By instructions of the processor, and by the C library where these are not known."""
+    for name, text in {"a.c": TURNS, "stacks.h": bundled("runtimes", "stacks.h")}.items():
+        (tmp_path / name).write_text(text)
+    subprocess.run(["gcc", how, "-o", "a", "a.c"], cwd=tmp_path, check=True)
+    said = subprocess.run(["./a"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert said.stdout == "1 0.5 2 1.0 4 2.0 "
 
 
 @runs

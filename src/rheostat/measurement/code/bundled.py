@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from importlib.resources import files
+
+INCLUDED = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 
 
 def bundled(*path: str) -> str:
@@ -12,3 +15,14 @@ def bundled(*path: str) -> str:
     '/*'
     """
     return files("rheostat.measurement.code").joinpath(*path).read_text(encoding="utf-8")
+
+
+def with_included(name: str) -> dict[str, str]:
+    """A runtime's text by its name, and those of the files beside it that it includes.
+
+    >>> sorted(with_included("cuda_on_host.h"))[:2]
+    ['cuda_on_host.h', 'cuda_on_host/functions.h']
+    """
+    text = bundled("runtimes", name)
+    parts = (with_included(part) for part in INCLUDED.findall(text))
+    return {name: text} | {file: t for part in parts for file, t in part.items()}

@@ -1,8 +1,8 @@
 """CUDA programs turned into C++ that a CPU runs, for machines without a GPU.
 
 Launches become calls, shared variables memory of their block; every line stays where it was, so
-that findings point at the program's own lines.  The rest, blocks and threads and the runtime, is
-``cuda/cuda_on_host.h`` and ``.cc``.  It finds mistakes; times and joules of a GPU it cannot tell.
+that findings point at the program's own lines.  The rest, blocks and threads and the runtime, is in
+``runtimes/cuda_on_host``.  It finds mistakes; times and joules of a GPU it cannot tell.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import PurePosixPath
 from typing import Any
 
-from rheostat.measurement.code.bundled import bundled
+from rheostat.measurement.code.bundled import with_included
 from rheostat.measurement.code.parsing.syntax_tree import syntax_tree, walk
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.sandboxed.own_runtimes import CUDA as RUNTIME
@@ -65,7 +65,7 @@ def on_host(program: Program) -> Program:
     made = {**program.files, **{n: rewritten(t, of_device) for n, t in code.items()}}
     include = f'#include "{HEADER}"\n'
     made |= {name: include for name in NVIDIA_HEADERS if name not in made}
-    made[HEADER] = bundled("cuda", HEADER)
+    made |= with_included(HEADER)
     flags = [f for f in program.flags if KEPT_FLAGS.match(f)]
     run = (f"./{BINARY}", *program.run[1:])
     return replace(program, files=made, build=(), run=run, objects=objects_of(program),

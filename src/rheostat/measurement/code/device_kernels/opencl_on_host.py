@@ -33,6 +33,7 @@ NAMES = re.compile(
     r"(?m)^(?:define (?!internal)[^@\n]*|)@(?P<name>[A-Za-z_]\w*)(?:\(|(?= = (?!internal|private)))"
 )
 DATA = r"!{} (![0-9]+)"
+LOCAL = r"(?m)^@{}\.\S+ = internal global "
 WAITS = re.compile(r"@_Z\d+(?:barrier|work_group_barrier)j")
 CALLED = re.compile(r"call [^@\n]*@([\w.$]+)\(")
 NOT_PASSED = re.compile(r"image|sampler|pipe|event_t|queue_t|reserve_id|\bbool\b")
@@ -197,6 +198,7 @@ def _kernel(code: str, m: re.Match[str], name: str) -> _Kernel:
                 f"static const size_t {name}_group[3] = {{{', '.join(group) or 0}}};")  # fmt: skip
     quoted = "".join(f"\\{s}" for s in spaces) or "\\0"
     row = (f'{{"{known}", {name}_call, {count}, {int(_waits(code, known))}, '
+           f'{int(_has_locals(code, known))}, '
            f'(const unsigned char *)"{quoted}", {name}_sizes, {needed}}}')  # fmt: skip
     return _Kernel(declared, call, row)
 
@@ -217,6 +219,11 @@ def _waits(code: str, name: str, above: frozenset[str] = frozenset()) -> bool:
     )
 
 
+def _has_locals(code: str, kernel: str) -> bool:
+    """Whether a kernel has variables in local memory."""
+    return bool(re.search(LOCAL.format(re.escape(kernel)), code))
+
+
 def _table(every: Sequence[tuple[str, str, Sequence[_Kernel]]]) -> str:
     """The kernels by the texts that a program builds, in C and C++."""
     declared, libraries = [], []
@@ -234,7 +241,7 @@ extern "C" {{
 typedef struct {{
   const char *name;
   void (*call)(void **);
-  int count, waits;
+  int count, waits, locals;
   const unsigned char *spaces;
   const unsigned *sizes;
   const size_t *group;

@@ -133,6 +133,11 @@ class Program:
         return "\n".join(self.files[p] for p in self.files)
 
     @property
+    def runs_kernels(self) -> bool:
+        """Whether it is CUDA, or OpenCL whose kernels are compiled beforehand."""
+        return self.language == "cuda" or self.holds_kernels
+
+    @property
     def holds_kernels(self) -> bool:
         """Whether kernels of OpenCL are compiled with it, and no library is asked for them."""
         return any(p.startswith(KERNELS) for p in self.files)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from rheostat.measurement.code.bundled import bundled
+from rheostat.measurement.code.bundled import with_included
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.programs.program_inputs import ProgramInput
 from rheostat.measurement.code.toolchain import BuildKind, tool
@@ -24,8 +24,7 @@ HEAD = re.compile(r"(\d+) (\d+)\n")
 
 def library(name: str = LIBRARY) -> Program:
     """What is loaded before a program: what forks, or another one of that name."""
-    text = bundled("runtimes", f"{name}.c")
-    return Program({f"{name}.c": text}, flags=("-ldl",), is_ours=True)
+    return Program(with_included(f"{name}.c"), flags=("-ldl",), is_ours=True)
 
 
 def asked(

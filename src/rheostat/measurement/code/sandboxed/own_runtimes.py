@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rheostat.measurement.code.bundled import bundled
+from rheostat.measurement.code.bundled import bundled, with_included
 from rheostat.measurement.code.programs.program import KERNELS, Program
 from rheostat.measurement.code.toolchain import BuildKind
 
@@ -25,7 +25,5 @@ def runtime(name: str) -> tuple[Program, BuildKind]:
         text = bundled("runtimes", f"{name}.cl")
         return Program({f"{KERNELS}.cl": text}, flags=(), is_ours=True), FUNCTIONS
     if name == CUDA:
-        files = {f: bundled("cuda", f) for f in (f"{CUDA}.cc", f"{CUDA}.h")}
-        return Program(files, is_ours=True), OF_CUDA
-    file = f"{name}.c"
-    return Program({file: bundled("runtimes", file)}, is_ours=True), KIND
+        return Program(with_included(f"{CUDA}.cc"), is_ours=True), OF_CUDA
+    return Program(with_included(f"{name}.c"), is_ours=True), KIND

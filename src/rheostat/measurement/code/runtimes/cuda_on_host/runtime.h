@@ -1,0 +1,90 @@
+/* The runtime's functions and types. */
+#pragma once
+typedef struct CUstream_st *cudaStream_t;
+struct cuda_event { long recorded; };
+typedef cuda_event *cudaEvent_t;
+constexpr unsigned cudaHostAllocDefault = 0, cudaHostAllocPortable = 1, cudaHostAllocMapped = 2;
+constexpr unsigned cudaMemAttachGlobal = 1, cudaEventDefault = 0, cudaEventDisableTiming = 2;
+constexpr unsigned cudaStreamDefault = 0, cudaStreamNonBlocking = 1, cudaDeviceScheduleAuto = 0;
+constexpr int cudaCpuDeviceId = -1;
+enum cudaFuncCache { cudaFuncCachePreferNone, cudaFuncCachePreferShared, cudaFuncCachePreferL1, cudaFuncCachePreferEqual };
+enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
+enum cudaDeviceAttr { cudaDevAttrMaxThreadsPerBlock = 1, cudaDevAttrMaxSharedMemoryPerBlock = 8, cudaDevAttrWarpSize = 10,
+                      cudaDevAttrMultiProcessorCount = 16, cudaDevAttrMaxThreadsPerMultiProcessor = 39,
+                      cudaDevAttrComputeCapabilityMajor = 75, cudaDevAttrComputeCapabilityMinor = 76 };
+struct cudaDeviceProp {
+  char name[256];
+  size_t totalGlobalMem, sharedMemPerBlock;
+  int regsPerBlock, warpSize, maxThreadsPerBlock, maxThreadsDim[3], maxGridSize[3];
+  int major, minor, multiProcessorCount, maxThreadsPerMultiProcessor, concurrentKernels, unifiedAddressing, managedMemory;
+};
+const char *cudaGetErrorString(cudaError_t e);
+const char *cudaGetErrorName(cudaError_t e);
+cudaError_t cudaGetLastError();
+cudaError_t cudaPeekAtLastError();
+cudaError_t cudaDeviceSynchronize();
+cudaError_t cudaThreadSynchronize();
+cudaError_t cudaStreamSynchronize(cudaStream_t s);
+cudaError_t cudaDeviceReset();
+template <class T>
+cudaError_t cudaMalloc(T **p, size_t bytes) {
+  *p = static_cast<T *>(cuda_on_host::taken(bytes));
+  return *p ? cudaSuccess : cuda_on_host::failed(cudaErrorMemoryAllocation);
+}
+cudaError_t cudaFree(void *p);
+template <class T>
+cudaError_t cudaMallocManaged(T **p, size_t bytes, unsigned = 1) {
+  *p = static_cast<T *>(cuda_on_host::taken_of_host(bytes));
+  return cudaSuccess;
+}
+template <class T>
+cudaError_t cudaMallocHost(T **p, size_t bytes, unsigned = 0) { return cudaMallocManaged(p, bytes); }
+template <class T>
+cudaError_t cudaHostAlloc(T **p, size_t bytes, unsigned = 0) { return cudaMallocManaged(p, bytes); }
+cudaError_t cudaFreeHost(void *p);
+template <class T>
+cudaError_t cudaGetSymbolAddress(void **p, T &symbol) {
+  *p = (void *)&symbol;
+  cuda_on_host::share_with_device(&symbol, sizeof(T));
+  return cudaSuccess;
+}
+cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind);
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t s = nullptr);
+cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t rows, cudaMemcpyKind kind);
+template <class T>
+cudaError_t cudaMemcpyToSymbol(T &symbol, const void *from, size_t bytes, size_t offset = 0, cudaMemcpyKind = cudaMemcpyHostToDevice) {
+  cuda_on_host::to_symbol((void *)&symbol, sizeof(T), from, bytes, offset);
+  return cudaSuccess;
+}
+template <class T>
+cudaError_t cudaMemcpyFromSymbol(void *to, const T &symbol, size_t bytes, size_t offset = 0, cudaMemcpyKind = cudaMemcpyDeviceToHost) {
+  cuda_on_host::from_symbol(to, (const void *)&symbol, sizeof(T), bytes, offset);
+  return cudaSuccess;
+}
+cudaError_t cudaMemsetAsync(void *p, int value, size_t bytes, cudaStream_t s = nullptr);
+cudaError_t cudaMemset(void *p, int value, size_t bytes);
+cudaError_t cudaMemPrefetchAsync(const void *, size_t, int, cudaStream_t = nullptr);
+cudaError_t cudaMemGetInfo(size_t *free, size_t *total);
+cudaError_t cudaGetDeviceCount(int *count);
+cudaError_t cudaGetDevice(int *device);
+cudaError_t cudaSetDevice(int device);
+cudaError_t cudaSetDeviceFlags(unsigned);
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int);
+cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr which, int device);
+cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache);
+template <class F> cudaError_t cudaFuncSetCacheConfig(F, cudaFuncCache) { return cudaSuccess; }
+template <class F> cudaError_t cudaFuncSetAttribute(F, cudaFuncAttribute, int bytes) {
+  return cuda_on_host::most_shared(bytes);
+}
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags);
+cudaError_t cudaStreamCreate(cudaStream_t *s);
+cudaError_t cudaStreamDestroy(cudaStream_t);
+cudaError_t cudaStreamQuery(cudaStream_t s);
+cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned = 0);
+cudaError_t cudaEventCreate(cudaEvent_t *e);
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e, unsigned);
+cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s = nullptr);
+cudaError_t cudaEventSynchronize(cudaEvent_t e);
+cudaError_t cudaEventQuery(cudaEvent_t e);
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to);
+cudaError_t cudaEventDestroy(cudaEvent_t e);
