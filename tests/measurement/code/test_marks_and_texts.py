@@ -298,12 +298,14 @@ def test_what_comes_out_one_way_in_the_original_too_is_taken_off_once_each():
     assert findings([("if(a==7)b();", "eq", True)], [kind, kind]) == [(4, always)]
 
 
-@pytest.mark.parametrize(("row", "constant", "open_"), [
-    ("if (a[i] == m && i < k) k = i;", "", False), ("if (a[i] == m && i < k) k = i;", "7", True),
-    ("x = a < b ? a : b;", "", True), ("if (a < b) c = b;", "", True),
+@pytest.mark.parametrize(("row", "constant", "tie", "open_"), [
+    ("if (a[i] == m && i < k) k = i;", "", True, False),
+    ("if (a[i] == m && i < k) k = i;", "", False, True),
+    ("if (a[i] == m && i < k) k = i;", "7", False, True),
+    ("x = a < b ? a : b;", "", True, True), ("if (a < b) c = b;", "", True, True),
 ])  # fmt: skip
-def test_the_earlier_of_two_equal_ones_may_always_be_the_same_one(row, constant, open_):
-    left = Left([(compared(0, "lt", constant, line=1), True)])
+def test_the_earlier_of_two_equal_ones_may_always_be_the_same_one(row, constant, tie, open_):
+    left = Left([(replace(compared(0, "lt", constant, line=1), tie=tie), True)])
     assert bool(_beyond(case_of(f"{row}\n"), left)) is open_
     far = Left([(compared(0, "lt", "", line=1), True)])
     assert _beyond(case_of(" " * 400 + f"{row}\n"), far)  # so many characters are read at most

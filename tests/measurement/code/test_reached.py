@@ -155,6 +155,8 @@ NEVER = {
   sum += key / 300; }""",
     "no tie of two members": "{ struct { unsigned x, y, z; } o = {a[i] % 9, a[i] / 9 % 9, "
     "a[i] % 7}; sum += a[i] % 1000 + (o.x == o.y && o.z > o.x + 99); }",
+    "places shared by remainders": "{ static unsigned t[6000]; "
+    "sum += t[i % 17 * 300 + i % 19] += a[i] % 1000; }",
 }
 REACHED = {
     "tables": """  static const unsigned week[8] = {0, 3, 1, 4, 1, 5, 9, 2};
@@ -171,6 +173,13 @@ REACHED = {
     "tie on lines of its own": "struct { unsigned v; int at; } x, y;\n"
     "for (int i = 0; i < n; i++) { x.v = a[i] % 9; x.at = i; y.v = a[i / 2] % 9; y.at = i / 2;\n"
     " if (x.v != y.v) { sum += x.v; continue; }\n sum += x.at < y.at ? 1 : 2; }",
+    "places of their own": """  static unsigned t[6000];
+  static struct { int of; unsigned v; } u[6000];
+  for (int i = 0; i < n; i++) {
+    sum += t[i / 19 * 19 + i % 19] += a[i] % 1000;
+    int w = a[i] % n, at = w % 17 * 300 + w % 19;
+    if (u[at].of == w) sum += u[at].v; else u[at].of = w, u[at].v = a[i] % 100;
+  }""",
     "ties of what is kept": """  struct { unsigned v; int at; } top = {0, 0}, *p = &top;
   for (int i = 0; i < n; i++) {
     unsigned v = a[i] / 40000;

@@ -12,8 +12,7 @@ from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.device_kernels.cuda_on_host import objects_of
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.reached.compared_numbers import numbers_in
-from rheostat.measurement.code.reached.marked_text import ARRAY
-from rheostat.measurement.code.reached.marks import Marked, still_asked
+from rheostat.measurement.code.reached.marks import ARRAY, Marked, still_asked
 from rheostat.measurement.code.toolchain import TEXT, BuildKind, object_file, quick_linker
 from rheostat.measurement.code.workbench import Built
 

@@ -30,16 +30,25 @@ from rheostat.measurement.code.reached.constants import (
 )
 from rheostat.measurement.code.reached.idle_operations import Idle, idle
 from rheostat.measurement.code.reached.margins import without_margin
-from rheostat.measurement.code.reached.marks import At, Block, Comparison, Marked
+from rheostat.measurement.code.reached.marks import (
+    ARRAY,
+    At,
+    Block,
+    Comparison,
+    Marked,
+    byte_at,
+    stored,
+)
 from rheostat.measurement.code.reached.numbers import cut_numbers
 from rheostat.measurement.code.reached.quotients import Remainder, remainders, rounded
 from rheostat.measurement.code.reached.reciprocals import rounded_reciprocals
 from rheostat.measurement.code.reached.room import noted
+from rheostat.measurement.code.reached.shared_places import shared_places
 from rheostat.measurement.code.reached.source_places import Places
 from rheostat.measurement.code.reached.stated_ranges import Ends, Stated
 from rheostat.measurement.code.reached.sums import DECLARED as OF_DIGITS
 from rheostat.measurement.code.reached.sums import noted_sums
-from rheostat.measurement.code.reached.ties import Kinds, tied_blocks
+from rheostat.measurement.code.reached.ties import BRANCH, Kinds, tied_blocks
 from rheostat.measurement.code.reached.truths import (
     ALLOCATES,
     LOADED,
@@ -51,7 +60,6 @@ from rheostat.measurement.code.reached.truths import (
 from rheostat.measurement.code.reached.unread_entries import of_table, read_entries, tables
 from rheostat.measurement.code.reached.whole_numbers import told_apart
 
-ARRAY = "rheostat_reached"
 COMPARED = re.compile(
     rf"\s*(?P<value>{NAME}) = [if]cmp (?:(?:fast|nnan|ninf|nsz|arcp|contract|afn|reassoc) )*"
     rf"(?P<how>[a-z]+) (?P<type>\S+) (?P<one>[^,]+), (?P<other>[^,]+?)(?:, !.*)?$"
@@ -61,7 +69,6 @@ NAMED = re.compile(r'@([-\w.$]+|"[^"]*")')
 LAST = re.compile(
     rf"\s+(?:br|ret|switch|unreachable|resume|indirectbr|(?:{NAME} = )?(?:invoke|callbr))\b"
 )
-BRANCH = re.compile(rf"\s*br i1 ({NAME}), label %(\S+), label %([^\s,]+)")
 SWITCH = re.compile(rf"\s*switch (?P<type>\S+) (?P<value>{NAME}), label %(?P<other>\S+) \[")
 CASE = re.compile(r"\s*\S+ (-?\d+), label %(\S+)$")
 TARGET = re.compile(r'label %([-\w.$]+|"[^"]*")')
@@ -112,7 +119,7 @@ class _Marker:
     ) -> None:  # fmt: skip
         self.code, self.files, self.first_value = code, files, values
         self.globals, self.stated = globals_set_once(code), Stated(code, stated)
-        self.all_inexact = told_apart(code)
+        self.all_inexact, self.shared = told_apart(code), shared_places(code)
         self.cut = cut_numbers(code, files.values()) | rounded_reciprocals(code)
         self.named = Counter(NAMED.findall(code))
         self.tables = tables(code, files, theirs, first)
@@ -180,7 +187,7 @@ class _Marker:
             if m := SWITCH.match(row):
                 yield from self._switched(m, rows)
             if LAST.match(row):
-                yield f"  store i8 1, ptr {_byte(block.offset)}"
+                yield f"  store i8 1, ptr {byte_at(block.offset)}"
             before, behind = self._kept_values(row)
             yield from (*self._entries(row), *before, row, *behind)
             yield from self._chosen(row)
@@ -247,7 +254,7 @@ class _Marker:
         """Whether a search gave something, or memory was had: failures that end are no question."""
         equal, made = m["how"] == "eq", maker(m["one"], self.rows, self.defined)
         if ALLOCATES.match(made) and targets:
-            yield f"  store i8 1, ptr {_byte(self.made.end + equal)}"
+            yield f"  store i8 1, ptr {byte_at(self.made.end + equal)}"
         if ALLOCATES.match(made) or SEARCHES.match(made):
             yield from self._kept(Comparison(at, "eq", "null", equal, self.made.end, targets,
                                              self.function), m["value"])  # fmt: skip
@@ -300,7 +307,8 @@ class _Marker:
     def _idle(self, row: str) -> Iterator[str]:
         """Whether a summand, a factor, a quotient was ever another than what changes nothing."""
         known = idle(row, self.rows, self.defined, self.set_once, self.constant)
-        for one in (*known, *rounded(row, self.defined)):
+        shared = self.shared.get((self.function, row.strip().partition(" = ")[0]), ())
+        for one in (*known, *rounded(row, self.defined), *shared):
             yield from self._nothing(one, self._place(row))
         for asked in remainders(row, self.defined, self.once):
             yield from self._remainder(asked, self._place(row))
@@ -313,7 +321,7 @@ class _Marker:
                                                     self.function))  # fmt: skip
             self.made.end += 3
             yield asked.outcome(name)
-            yield from (*_stored(offset, name), *_stored(offset, f"{name}.too"))
+            yield from (*stored(offset, name), *stored(offset, f"{name}.too"))
 
     def _nothing(self, one: Idle, at: At | None) -> Iterator[str]:
         """Whether a value was ever another one than what changes nothing."""
@@ -324,7 +332,7 @@ class _Marker:
 
     def _once_not(self, at: At, name: str, said: str, of: int = -1) -> Iterator[str]:
         """A comparison that no text shows, of which only "never otherwise" is asked."""
-        yield f"  store i8 1, ptr {_byte(self.made.end + 1)}"
+        yield f"  store i8 1, ptr {byte_at(self.made.end + 1)}"
         yield from self._kept(Comparison(at, "eq", said, True, self.made.end, None,
                                          self.function, of), name)  # fmt: skip
 
@@ -382,19 +390,9 @@ class _Marker:
         self.made.comparisons.append(comparison)
         self.made.end += 2
         yield f"  {name} = zext i1 {value} to i64"
-        yield from _stored(comparison.offset, name)
-
-
-def _stored(offset: int, name: str) -> Iterator[str]:
-    """What writes to the byte that stands so far behind this one."""
-    yield f"  {name}.at = getelementptr i8, ptr {_byte(offset)}, i64 {name}"
-    yield f"  store i8 1, ptr {name}.at"
+        yield from stored(comparison.offset, name)
 
 
 def _targets(branch: re.Match[str] | None, value: str) -> tuple[str, str] | None:
     """Where a branch goes if it is this value that decides it."""
     return (branch[2], branch[3]) if branch is not None and branch[1] == value else None
-
-
-def _byte(offset: int) -> str:
-    return f"getelementptr (i8, ptr @{ARRAY}, i64 {offset})"

@@ -13,6 +13,7 @@ STORED = re.compile(
     r"  store i8 1, ptr (?:%rheostat_reached\.(?P<one>\d+)(?:\.too)?\.at|"
     r"getelementptr \(i8, ptr @rheostat_reached, i64 (?P<byte>\d+)\))"
 )
+ARRAY = "rheostat_reached"
 NOTED = re.compile(r"  call void @rheostat_reached_\w+\(i32 (?:noundef )?(?P<number>\d+)")
 At = tuple[str, int, int]
 
@@ -99,3 +100,22 @@ def still_asked(text: str, seen: bytes, values: Collection[int]) -> Iterator[str
             continue
         if noted is None or int(noted["number"]) in values:
             yield row
+
+
+def stored(offset: int, name: str) -> Iterator[str]:
+    """What writes to the byte that stands so far behind this one.
+
+    Parameters
+    ----------
+    offset : int
+        Of the byte.
+    name : str
+        The value in LLVM's text that says how far.
+    """
+    yield f"  {name}.at = getelementptr i8, ptr {byte_at(offset)}, i64 {name}"
+    yield f"  store i8 1, ptr {name}.at"
+
+
+def byte_at(offset: int) -> str:
+    """A byte of the marks, as LLVM's text writes its place."""
+    return f"getelementptr (i8, ptr @{ARRAY}, i64 {offset})"

@@ -156,7 +156,7 @@ def remainders(
         return
     by = int(q["other"]) if q["other"].isdecimal() else 0
     most = by if q["how"].endswith("div") else 1 << min(by, MOST_SHIFT)
-    tree = _tree(m["value"], defined, once)
+    tree = tree_of(m["value"], defined, once)
     if (by and not SMALL < most < 1 << MOST_SHIFT) or not isinstance(tree[1], tuple):
         return
     for most, how in ((False, LEAVES), (True, LESS)) if tree[1][0] in "+-" else ():
@@ -167,21 +167,35 @@ def remainders(
 Tree = str | tuple[str, "Tree", "Tree"]
 
 
-def _tree(value: str, defined: Mapping[str, str], once: Mapping[str, str], depth: int = 0) -> Tree:
-    """How a value is made of others, through variables that are set once; else by its place."""
+def tree_of(
+    value: str, defined: Mapping[str, str], once: Mapping[str, str], depth: int = 0
+) -> Tree:
+    """How a value is made of others, through variables that are set once; else by its place.
+
+    Parameters
+    ----------
+    value : str
+        What it is called in LLVM's text.
+    defined : mapping of str to str
+        What each value of the function is.
+    once : mapping of str to str
+        Places of the function that one value is stored to, and that value.
+    depth : int
+        How far it has been followed.
+    """
     said = defined.get(value, "")
     if depth > DEEPEST or not said:
         return value
     if t := TURNED.match(said):
-        return _tree(t["of"], defined, once, depth + 1)
+        return tree_of(t["of"], defined, once, depth + 1)
     if m := MADE.match(said):
-        one, other = (_tree(m[s], defined, once, depth + 1) for s in ("one", "other"))
+        one, other = (tree_of(m[s], defined, once, depth + 1) for s in ("one", "other"))
         if m["how"] == "lshr" and m["other"].isdecimal():
             return "/", one, str(1 << int(m["other"]))
         return SIGNS[re.sub("f|[su](?=div|rem)|[al](?=shr)", "", m["how"])], one, other
     if m := LOADED.match(said):
         held = once.get(m[1], "")
-        tree = _tree(held, defined, once, depth + 1) if held else m[1]
+        tree = tree_of(held, defined, once, depth + 1) if held else m[1]
         known = not isinstance(tree, str) or CONSTANT.fullmatch(tree)
         return tree if known else _reached(m[1], defined)
     return value
