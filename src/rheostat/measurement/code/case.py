@@ -125,6 +125,7 @@ class Case:
     differed: list[ProgramInput] = field(default_factory=list)
     not_natively: NotKnown | None = None
     plain: Built | None = None  # of OpenCL: before kernels and a library were put in
+    not_replayed: str = ""  # why its own build cannot be, where the original's is
 
     def known(self, rung: str) -> dict[str, Any]:
         """Figures of a rung below; none where it was not run."""
@@ -199,10 +200,8 @@ class Case:
         By the text and by what the compiler makes of it.
         """
         one, other = self.candidate, self.original
-        alike = (one.flags, one.build) == (other.flags, other.build)
-        alike &= (
-            max(len(one.files), len(other.files)) == 1 or one.files.keys() == other.files.keys()
-        )
+        alike = (one.flags, one.own_flags, one.build) == (other.flags, other.own_flags, other.build)
+        alike &= len(one.files) == len(other.files) == 1 or one.files.keys() == other.files.keys()
         own = [DECLARES.search(t) for t in one.files.values()]
         if not alike or any(own) or one.without_pragmas != other.without_pragmas:
             return False

@@ -13,6 +13,8 @@ from rheostat.measurement.code import rungs_measure, rungs_races, rungs_run, run
 from rheostat.measurement.code.case import Case, RungOptions, RungUnavailable
 from rheostat.measurement.code.device_kernels.opencl_on_host import BUILTINS, RUNTIME
 from rheostat.measurement.code.kept_results import KeptResults
+from rheostat.measurement.code.own_builds.compiler_calls import NotReplayed
+from rheostat.measurement.code.own_builds.replayed import check_flags, replayed
 from rheostat.measurement.code.parsing.compare_output import Tolerance
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.programs.program_inputs import ProgramInputs
@@ -54,6 +56,9 @@ BY_COMPILER = (
     "the text is the original's; what the compiler makes of it shows in output and threads"
 )
 Progress = Callable[[str, Evidence | None], None]
+KEPT_BUILD = (
+    "its own build command is run for each check, without marks of decisions, mutants, other data"
+)
 NO_INPUT = (
     "the original takes no input: an output that was written into the candidate cannot be told "
     "from a computed one, only its work can"
@@ -87,6 +92,8 @@ class Verifier:
     options: RungOptions = field(default_factory=RungOptions)
     required: tuple[str, ...] = ("output",)
     gain: Gain | None = None
+    as_given: Program | None = None
+    """The original with its build command, where that is replayed."""
 
     def verify(
         self,
@@ -115,11 +122,12 @@ class Verifier:
             With evidence of every rung.
         """
         reference = self.reference
-        candidate = replace(candidate, is_kept=False, is_ours=False)
+        candidate, not_replayed = self._replayed(replace(candidate, is_kept=False, is_ours=False))
         if set(rungs) - {"parse"}:
             reference.expected  # noqa: B018 - the original's mistakes are told first
         evidence: list[Evidence] = []
-        case = Case(candidate, reference, self.options, reference.seed, evidence)
+        case = Case(candidate, reference, self.options, reference.seed, evidence,
+                    not_replayed=not_replayed)  # fmt: skip
         no_gain = ""
         for name in self._order:
             failed = not all_rungs and any(e.state == FAILED for e in evidence)
@@ -150,6 +158,17 @@ class Verifier:
             reference.original.name, candidate.name, self._notes(),
             self.required if "output" in rungs else tuple(rungs), no_gain,
         )  # fmt: skip
+
+    def _replayed(self, candidate: Program) -> tuple[Program, str]:
+        """The candidate without its own build command, where the original is; why not."""
+        if not (self.as_given and candidate.build):
+            return candidate, ""
+        try:
+            made = replayed(self.reference.bench, candidate)
+            check_flags(candidate, self.as_given, made, self.reference.original)
+        except NotReplayed as reason:
+            return candidate, str(reason)
+        return made, ""
 
     @property
     def _order(self) -> list[str]:
@@ -236,8 +255,15 @@ def verifier(
         walls = confined_by or sandbox()
         kept, ours = KeptResults.of(original, walls.name), KeptResults.ours(walls.name)
         bench = Workbench(walls, folder, kept=kept, ours=ours)
-        reference = Reference(original, bench, drawn, tolerance or Tolerance(), count)
-        yield Verifier(reference, options or RungOptions())
+        made, said = original, ""
+        try:
+            made = replayed(bench, original)
+        except NotReplayed as reason:
+            said = f"{KEPT_BUILD}: {reason}"
+        reference = Reference(made, bench, drawn, tolerance or Tolerance(), count,
+                              notes=[said] if said else [])  # fmt: skip
+        given = original if original.build and not said else None
+        yield Verifier(reference, options or RungOptions(), as_given=given)
 
 
 def verify(

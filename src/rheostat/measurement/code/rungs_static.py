@@ -30,6 +30,7 @@ EVASIONS = re.compile(
     r"rheostat_reached|omp_control_tool\w*|\bompt_\w+|\b__kmpc_\w+|\bkmp_\w+|\bGOMP_\w+|"
     r"\bweakref\b|__weak__|\(\s*weak\b|\bpragma\s+weak\b"
 )
+OWN_WAY = "its own build cannot be replayed, as the original's"
 EMPTY = "int main() { return 0; }\n"
 CALLS = {
     "starts processes": r"fork|vfork|clone3?|system|popen|exec[lv]p?e?|execve(?:at)?|fexecve|"
@@ -140,6 +141,8 @@ def compile_(case: Case) -> Evidence:
         if not made.ok and (kind == case.kind or _builds(case, kind)):
             return case.failed("compile", _said(case, "compile", made))
         warnings += [f for f in _said(case, "compile", made) if not made.ok]
+    if case.not_replayed:
+        return case.not_shown("compile", [case.finding("compile", case.not_replayed)], OWN_WAY)
     if CLANG in kinds and case.candidate.build and _drops_flags(case):
         return case.failed("compile", [case.finding("compile", f"{WITHOUT_FLAGS}; the original's "
                                                     "does")])  # fmt: skip

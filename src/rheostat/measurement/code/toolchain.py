@@ -317,11 +317,27 @@ def build_command(program: Program, kind: BuildKind, *, output: Sequence[str] = 
         cc, cxx = (compiler(p, kind.family) for p in (_as(program, "x.c"), _as(program, "x.cc")))
         made = {"{cc}": cc, "{cxx}": cxx, "{flags}": shlex.join([*flags, *libraries])}
         return [_put(word, made) for word in program.build]
+    if program.own_flags:
+        return _one_by_one(program, kind, [*flags, *libraries], output)
     if kind.optimise and not output and "-c" not in kind.flags:  # not what people run
         flags += quick_linker(flags)
     kinds = ["-x", "c++"] if kind.family != "nvcc" and program.language == "cuda" else []
     return [compiler(program, kind.family), *flags, *(output or ("-o", BINARY)), *kinds,
             *program.sources, *([] if output else linked_objects(program)), *libraries]  # fmt: skip
+
+
+def _one_by_one(
+    program: Program, kind: BuildKind, flags: Sequence[str], output: Sequence[str]
+) -> list[str]:
+    """Each source by the flags that are its own, then what links them."""
+    objects = [f"rheostat_{i}.o" for i in range(len(program.sources))]
+    made = [build_command(program.alone(source), kind, output=output or ("-c", "-o", name))
+            for source, name in zip(program.sources, objects, strict=True)]  # fmt: skip
+    if not output:
+        linker = quick_linker(flags) if kind.optimise else ()
+        made.append([compiler(program, kind.family), *linker, "-o", BINARY, *objects,
+                     *linked_objects(program), *flags])  # fmt: skip
+    return ["sh", "-c", " && ".join(map(shlex.join, made))]
 
 
 def _as(program: Program, source: str) -> Program:

@@ -122,10 +122,9 @@ class Workbench:
 
     def compiler_texts(self, program: Program, kind: BuildKind = TEXT) -> Iterator[Built]:
         """Each source as the compiler's own text; built once."""
-        headers = {n: t for n, t in program.files.items() if n not in program.sources}
         for source in program.sources:
-            alone = replace(program, files={source: program.files[source], **headers})
-            yield self.build(alone, kind, output=("-S", "-emit-llvm", "-o", "-"))
+            output = ("-S", "-emit-llvm", "-o", "-")
+            yield self.build(program.alone(source), kind, output=output)
 
     def _link_objects(self, program: Program, folder: Path) -> None:
         """Put the own runtimes of a program beside its files."""
@@ -336,7 +335,8 @@ def is_on_host(program: Program, kind: BuildKind) -> bool:
 def identity(program: Program, kind: BuildKind, output: Sequence[str] = ()) -> str:
     """A name for a build, the same for the same text, flags and compiler."""
     said = repr((sorted(program.files.items()), program.language, program.build, program.flags,
-                 kind.name, kind.family, kind.flags, tuple(output), program.objects))  # fmt: skip
+                 kind.name, kind.family, kind.flags, tuple(output), program.objects,
+                 sorted(program.own_flags.items())))  # fmt: skip
     return hashlib.sha256(said.encode()).hexdigest()[:20]
 
 

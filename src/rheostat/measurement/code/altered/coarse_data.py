@@ -106,7 +106,9 @@ def coarse(program: Program) -> Program:
     script = shlex.join(x for rule in REPLACED for x in ("-e", rule))
     made = []
     for name, path in zip(own, linked, strict=True):
-        made.append(f"{driver} {{flags}} -S -emit-llvm -o {path} {shlex.quote(name)}")
+        one = program.alone(name) if program.own_flags else program
+        words = [*program.own_flags.get(name, ()), "-S", "-emit-llvm", "-o", path, name]
+        made.append(f"{'{cxx}' if one.is_cxx else '{cc}'} {{flags}} {shlex.join(words)}")
         made.append(f"sed -E -i {script} {path}")
         made.append(f"printf %s {shlex.quote(DECLARED)} >> {path}")
     libraries = [f for f in program.flags if f.startswith("-l")]

@@ -171,7 +171,7 @@ def _check_build(original: Program, candidate: Program) -> None:
     """A build of its own may drop the flags of every check, and run anything."""
     changed = [
         name for name, text in candidate.files.items()
-        if _is_of_a_build(name) and original.files.get(name) != text
+        if is_of_a_build(name) and original.files.get(name) != text
     ]  # fmt: skip
     if candidate.build not in ((), original.build):
         changed.append(f"the command {shlex.join(candidate.build)!r}")
@@ -181,10 +181,10 @@ def _check_build(original: Program, candidate: Program) -> None:
         raise DataError(candidate.name, [f"{problem}; {hint}"])
 
 
-def _is_of_a_build(name: str) -> bool:
+def is_of_a_build(name: str) -> bool:
     """Whether a file steers a build, and is no source of the program.
 
-    >>> [_is_of_a_build(n) for n in ("src/Makefile", "rules.mk", "main.c", "data.txt")]
+    >>> [is_of_a_build(n) for n in ("src/Makefile", "rules.mk", "main.c", "data.txt")]
     [True, True, False, False]
     """
     path = PurePosixPath(name)

@@ -56,6 +56,8 @@ class Program:
         This package's own runtimes that are linked to it, by their names.
     made_of : str
         The text of the program that this one was made of, by marks or other data; empty: none.
+    own_flags : mapping of str to tuple of str
+        Flags of single sources behind those of all; each source is then compiled by itself.
 
     Examples
     --------
@@ -75,6 +77,7 @@ class Program:
     is_ours: bool = field(default=False, compare=False)
     objects: tuple[str, ...] = ()
     made_of: str = field(default="", compare=False)
+    own_flags: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         problems = [
@@ -125,7 +128,8 @@ class Program:
     @property
     def is_cxx(self) -> bool:
         """Whether a C++ compiler is needed."""
-        return any(PurePosixPath(p).suffix in CXX + CUDA for p in self.sources)
+        named = "c++" in (*self.flags, *(f for own in self.own_flags.values() for f in own))
+        return named or any(PurePosixPath(p).suffix in CXX + CUDA for p in self.sources)
 
     @property
     def text(self) -> str:
@@ -141,6 +145,13 @@ class Program:
     def holds_kernels(self) -> bool:
         """Whether kernels of OpenCL are compiled with it, and no library is asked for them."""
         return any(p.startswith(KERNELS) for p in self.files)
+
+    def alone(self, source: str) -> Program:
+        """One of its sources, with the files that no compiler is given and all of its flags."""
+        beside = {n: t for n, t in self.files.items() if n not in self.sources}
+        flags = (*self.flags, *self.own_flags.get(source, ()))
+        return replace(self, files={source: self.files[source], **beside}, flags=flags,
+                       own_flags={})  # fmt: skip
 
     def row(self, file: str, line: int) -> str:
         r"""The text of a line by its number, from 1 on; empty where there is none.

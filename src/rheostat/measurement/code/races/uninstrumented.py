@@ -55,9 +55,8 @@ def uninstrumented(case: Case) -> list[Finding]:
 
 
 def _left_out(case: Case, program: Program) -> list[Finding]:
-    made = case.bench.build(program, LLVM_TEXT, output=("-S", "-emit-llvm"))
-    texts = [p.read_text(errors="replace") for p in sorted(made.folder.glob("*.ll"))]
-    return [f for text in texts for f in left_out_of(text, program.files)] if made.ok else []
+    texts = [made.said.stdout for made in case.bench.compiler_texts(program, LLVM_TEXT) if made.ok]
+    return [f for text in texts for f in left_out_of(text, program.files)]
 
 
 def left_out_of(text: str, files: Mapping[str, str]) -> list[Finding]:

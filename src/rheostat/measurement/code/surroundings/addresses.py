@@ -86,8 +86,7 @@ def casts_of_pointers(case: Case, program: Program) -> Counter[tuple[str, int]]:
     kind = TEXT if plain == program else READ
     places: Counter[tuple[str, int]] = Counter()
     for source in program.sources:
-        alone = replace(plain, files={source: program.files[source], **_headers(program)})
-        made = case.bench.build(alone, kind, output=("-S", "-emit-llvm", "-o", "-"))
+        made = case.bench.build(plain.alone(source), kind, output=("-S", "-emit-llvm", "-o", "-"))
         code = _in_registers(case, made) if made.ok else ""
         places.update(_casts(code, program))
         places.update([(source, 0)] if FORMAT.search(code) else [])
@@ -102,10 +101,6 @@ def _in_registers(case: Case, made: Built) -> str:
         return code
     run = case.bench.tool([opt, "-passes=sroa", "-S", "-"], made, code)
     return run.stdout if run.ok else code
-
-
-def _headers(program: Program) -> dict[str, str]:
-    return {n: t for n, t in program.files.items() if n not in program.sources}
 
 
 def _casts(code: str, program: Program) -> list[tuple[str, int]]:

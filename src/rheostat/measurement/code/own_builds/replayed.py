@@ -1,0 +1,169 @@
+"""A project's own build, recorded once, so that every check can build the project in its own way.
+
+The command runs in the sandbox as it stands, but finds a script by the names of compilers, which
+writes down each call and hands it on.  The calls make the project a program of several files with
+their flags.  That is taken in its place only where it comes to the same instructions, function by
+function; a candidate's compilers must also have been called with the flags of the original's.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+
+from rheostat.measurement.code.own_builds.compiler_calls import (
+    ARCHIVERS,
+    BY_LANGUAGE,
+    C_NAMES,
+    CXX_NAMES,
+    WITH_OPENMP,
+    CompilerCall,
+    NotReplayed,
+    program_of,
+)
+from rheostat.measurement.code.programs.manifest import is_of_a_build
+from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.toolchain import CLANG, GCC, compiler_absent, family_of, tool
+from rheostat.measurement.code.workbench import Built, Workbench
+
+PLACE = "rheostat_calls"
+RECORDER = f"{PLACE}/record"
+"""Under `PLACE` lie the script, under each compiler's name, and what it writes down."""
+SET_UP = f"""cd {PLACE} && mkdir calls && chmod +x record &&
+for name in {" ".join((*C_NAMES, *CXX_NAMES, *ARCHIVERS))}; do ln record $name; done && cd .. &&
+PATH="$PWD/{PLACE}:$PATH" && exec "$@"
+"""
+MOST_CALLS_B = 2**20
+"""Of one call's words."""
+FUNCTION = re.compile(r"^[0-9a-f]+ <(.+)>:$")
+ADDRESS = re.compile(r"\b(?:0x)?[0-9a-f]+ (?=<)|-?0x[0-9a-f]+(?=\(%rip\))")
+
+
+def replayed(bench: Workbench, program: Program) -> Program:
+    """The same program without a build command of its own.
+
+    Parameters
+    ----------
+    bench : Workbench
+        Where it is built.
+    program : Program
+        With or without such a command.
+
+    Returns
+    -------
+    Program
+        Of several files with their flags, which every check builds as it builds single files.
+
+    Raises
+    ------
+    NotReplayed
+        The command does not end well, does more than to call compilers, or makes something else.
+    """
+    if not program.build:
+        return program
+    if program.language == "cuda":
+        raise NotReplayed("it is CUDA")
+    by_clang = family_of(program.flags) == "clang" or compiler_absent(program, "gcc")
+    kind = CLANG if by_clang else GCC
+    recorded = bench.build(_recorded(program, kind.family), kind)
+    if not recorded.ok:
+        raise NotReplayed(
+            f"the build {recorded.said.ending}: {recorded.said.stderr.strip()[-200:]}"
+        )
+    calls = list(calls_of(recorded))
+    if program.language in WITH_OPENMP and not any("-fopenmp" in c.words for c in calls):
+        raise NotReplayed("no compiler is called with -fopenmp: the command passes no {flags} on")
+    made = program_of(program, calls)
+    built = bench.build(made, kind)
+    if not built.ok:
+        raise NotReplayed(f"its calls alone do not build it: {built.said.stderr.strip()[:200]}")
+    own, ours = (Counter(functions(bench.code(b))) for b in (recorded, built))
+    if apart := sorted(name for name, _ in own - ours):
+        raise NotReplayed(f"its calls alone make another {apart[0]}")
+    return made
+
+
+def _recorded(program: Program, family: str) -> Program:
+    names = ("clang", "clang++") if family == "clang" else ("gcc", "g++")
+    cc, cxx, archiver = (tool(name) for name in (*names, "ar"))
+    script = f"""#!/bin/sh
+here=${{0%/*}}
+printf '%s\\0' "${{here%/*}}" "$PWD" "${{0##*/}}" "$@" > "$here/calls/$$"
+case ${{0##*/}} in
+{"|".join(C_NAMES)}) exec {cc} "$@";;
+{"|".join(ARCHIVERS)}) exec {archiver} "$@";;
+esac
+exec {cxx} "$@"
+"""
+    words = [w.replace("{cc}", "cc").replace("{cxx}", "c++") for w in program.build]
+    return replace(program, files={**program.files, RECORDER: script},
+                   build=("sh", "-c", SET_UP, "sh", *words))  # fmt: skip
+
+
+def calls_of(recorded: Built) -> Iterator[CompilerCall]:
+    """What was written down, in the order of the processes."""
+    folder = recorded.folder / PLACE / "calls"
+    if os.path.realpath(folder) != f"{os.path.realpath(recorded.folder)}/{PLACE}/calls":
+        raise NotReplayed("the build moves what is written down of it")
+    for path in sorted(folder.iterdir(), key=lambda p: (len(p.name), p.name)):
+        if path.is_file() and not path.is_symlink() and path.stat().st_size < MOST_CALLS_B:
+            root, place, name, *words = path.read_text(errors="replace").split("\0")[:-1]
+            yield CompilerCall(root, place, name, tuple(words))
+
+
+def functions(code: str) -> Iterator[tuple[str, str]]:
+    r"""Names of functions and their instructions, without where these and their data lie.
+
+    >>> list(functions("0010 <f>:\n    10:\tcall   30 <puts@plt>\n    15:\tlea    0x1(%rip),%rax"
+    ...                "        # 40 <x>\n"))
+    [('f', 'call   <puts@plt>\nlea    (%rip),%rax')]
+    """
+    name, rows = "", list[str]()
+    for row in code.splitlines():
+        if m := FUNCTION.match(row):
+            if name:
+                yield name, "\n".join(rows)
+            name, rows = m[1], []
+        elif "\t" in row and name:
+            said = row.split("\t", 1)[1].partition("#")[0].rstrip()
+            rows.append(ADDRESS.sub("", said))
+    if name:
+        yield name, "\n".join(rows)
+
+
+def check_flags(candidate: Program, original: Program, one: Program, other: Program) -> None:
+    """Refuse a candidate that is compiled with flags of which its build files say nothing.
+
+    Parameters
+    ----------
+    candidate, original : Program
+        As they were given, with their own build commands.
+    one, other : Program
+        The same, replayed.
+
+    Raises
+    ------
+    NotReplayed
+        Another file steers the build; not where a person has signed another build.
+    """
+    if _steering(candidate) != _steering(original):
+        return
+    given = {*candidate.flags, *original.flags, *BY_LANGUAGE}
+    known = [_flags(other, s) - given for s in other.sources]
+    for source in one.sources:
+        own = _flags(one, source) - given
+        if own not in known:
+            apart = min((own ^ k for k in known), key=len)
+            raise NotReplayed(f"{source} is compiled with other flags than the original's sources: "
+                              f"{' '.join(sorted(apart))}")  # fmt: skip
+
+
+def _steering(program: Program) -> tuple[object, ...]:
+    return program.build, {n: t for n, t in program.files.items() if is_of_a_build(n)}
+
+
+def _flags(program: Program, source: str) -> set[str]:
+    return {*program.flags, *program.own_flags.get(source, ())}
