@@ -116,3 +116,11 @@ void f(int n) {
     assert "float (&tile)[16][17] = cuda_on_host::shared<float[16][17]," in made
     assert 'Config(dim3(n),\n              32, n * 4), "k"' in made
     assert 'puts("a<<<b>>>(c)"); // k<<<1, 1>>>()' in made
+
+
+def test_variables_of_the_host_may_be_named_as_indices_of_the_device() -> None:
+    host = "void f(int n) { dim3 gridDim(n), blockDim(8); k<<<gridDim, blockDim>>>(n); }\n"
+    made = rewritten("__global__ void k(int n) { dim3 b = blockDim; }\n" + host)
+    assert "dim3 b = blockDim;" in made
+    assert "dim3 gridDim_(n), blockDim_(8);" in made
+    assert "Config(gridDim_, blockDim_)" in made

@@ -248,6 +248,14 @@ def test_a_factor_that_is_one_in_every_launch_stands_in_no_bound():
     assert "index_x < (long)(gridDim.x);" in made
 
 
+def test_comments_and_strings_of_a_kernel_name_no_index():
+    said = 'int i = threadIdx.x + blockIdx.x * blockDim.x; // blockIdx.y\n printf("threadIdx");'
+    made = from_cuda(f"__global__ void k() {{ {said} }}\n", "openmp").text
+    assert "for (int i = 0; i < (int)(gridDim.x * blockDim.x); i++)" in made
+    made = from_cuda("// of __host__ or __device__ \n__host__ __device__ int f();\n", "serial").text
+    assert made.splitlines()[-1] == "int f();"
+
+
 def test_a_variable_that_is_named_as_the_runtime_names_its_own_is_the_programs():
     made = from_cuda("int main() { cudaError_t cudaStatus = cudaDeviceSynchronize();\n"
                      "  return cudaStatus; }\n", "openmp")  # fmt: skip
@@ -299,6 +307,7 @@ __global__ void planes(const int *in, int *out, int deep) {
     out[8 * k + threadIdx.x] = row[at] + k;
     __syncthreads();
   }
+  for (k = deep; k < 3; k++) out[k] = 0;
 }
 int main() {
   int h[24], *in, *out;
@@ -317,7 +326,7 @@ int main() {
 def test_a_variable_of_a_thread_may_count_a_loop_around_a_barrier_later(tmp_path):
     want = [10 * (8 * k + 3 * t % 8) + k for k in range(3) for t in range(8)]
     assert [int(x) for x in printed(from_cuda(REUSED, "openmp").text, tmp_path).split()] == want
-    asked = REUSED.replace("  }\n}\nint", "  }\n  out[k] = k;\n}\nint")
+    asked = REUSED.replace("for (k = deep;", "out[k] = k;\n  for (k = deep;")
     with pytest.raises(DataError, match="a barrier that not all threads"):
         from_cuda(asked, "openmp")
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from rheostat.measurement.code.parsing.syntax_tree import walk
 from rheostat.tradeoff.variants.c_source import ASSIGNMENTS, CSource, Node
+from rheostat.tradeoff.variants.cuda_helpers import code_of
 
 AXES = "xyz"
 INDENT = "  "
@@ -91,9 +92,10 @@ class CudaKernel:
     @property
     def axes(self) -> str:
         """Axes that the body names; x at least."""
-        if re.search(r"\b(?:threadIdx|blockIdx)\b(?!\s*\.)", self.text):  # a function may use any
+        code = code_of(self.text)
+        if re.search(r"\b(?:threadIdx|blockIdx)\b(?!\s*\.)", code):  # a function may use any
             return AXES
-        used = set(re.findall(r"\b(?:threadIdx|blockIdx|blockDim|gridDim)\.([xyz])", self.text))
+        used = set(re.findall(r"\b(?:threadIdx|blockIdx|blockDim|gridDim)\.([xyz])", code))
         return "".join(a for a in AXES if a in used | {"x"})
 
     @property
@@ -174,7 +176,7 @@ def flat_loop(kernel: CudaKernel, pragma: str) -> list[str]:
     body = inner_text(kernel.text)
     for axis in kernel.axes:
         body = global_index(axis).sub(f"index_{axis}", body)
-    if THREAD.search(body) or needs_frame(kernel):
+    if THREAD.search(code_of(body)) or needs_frame(kernel):
         return []
     axes = kernel.axes[::-1]
     plain = re.match(
@@ -247,7 +249,8 @@ def dedented(text: str) -> str:
 
 def needs_frame(kernel: CudaKernel) -> bool:
     """Whether threads of a block share, wait or talk, so that blocks must stay blocks."""
-    return bool(re.search(r"__shared__|__sync\w+", kernel.text) or WITHIN_WARP.search(kernel.text))
+    code = code_of(kernel.text)
+    return bool(re.search(r"__shared__|__sync\w+", code) or WITHIN_WARP.search(code))
 
 
 def continued(kernel: CudaKernel, body: str) -> str:
@@ -289,4 +292,4 @@ def changes(source: CSource, top: Node) -> Iterator[tuple[str, Node]]:
 def _is_for_itself(body: str, values: dict[str, str]) -> bool:
     """Whether what is done with an element hangs on no thread and ends no thread."""
     named = any(re.search(rf"\b{re.escape(n)}\b", body) for n in values)
-    return not (named or THREAD.search(body) or LEAVES.search(body))
+    return not (named or THREAD.search(code_of(body)) or LEAVES.search(body))

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from rheostat.measurement.code.parsing.syntax_tree import walk
-from rheostat.tradeoff.variants.c_source import LOOPS, CSource, Edit, Node
+from rheostat.tradeoff.variants.c_source import LOOPS, CSource, Edit, Node, identifiers
 from rheostat.tradeoff.variants.cuda_kernels import changes
 from rheostat.tradeoff.variants.cuda_text import DEFINE
 
@@ -124,7 +124,10 @@ def _counters(source: CSource, function: Node, macros: str) -> Iterator[Edit]:
 
 
 def _is_over(source: CSource, body: Node, loop: Node, name: str) -> bool:
-    """Whether a name stands nowhere behind a loop, nor beside it in one around it."""
+    """Whether nothing reads a name behind a loop, nor beside it in one around it.
+
+    Loops that count by it from a start of their own do not.
+    """
     outer, above = None, loop.parent
     while above is not None and above != body:
         outer = above if above.type in LOOPS else outer
@@ -134,5 +137,19 @@ def _is_over(source: CSource, body: Node, loop: Node, name: str) -> bool:
     return not any(
         n.type == "identifier" and source.text_of(n) == name
         and n.start_byte >= low and not loop.start_byte <= n.start_byte < loop.end_byte
+        and not _is_counted(source, n, name, body)
         for n in walk(body)
     )  # fmt: skip
+
+
+def _is_counted(source: CSource, node: Node, name: str, top: Node) -> bool:
+    """Whether a name stands in a loop that sets it first."""
+    above = node.parent
+    while above is not None and above != top:
+        first = above.child_by_field_name("initializer") if above.type == "for_statement" else None
+        if first is not None and first.type == "assignment_expression":
+            left, right = (first.child_by_field_name(n) for n in ("left", "right"))
+            if source.text_of(left) == name and name not in identifiers(source, right):
+                return True
+        above = above.parent
+    return False

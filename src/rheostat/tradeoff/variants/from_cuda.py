@@ -219,7 +219,7 @@ def _inner_edits(edits: object, others: list[Edit]) -> list[Edit]:
 def _qualifiers(text: str) -> str:
     text = re.sub(r"\b(?:__constant__|__managed__)\s+", "static ", text)
     text = re.sub(r"\b__device__\s+static\s+(?:__device__\s+)?", "static ", text)
-    text = re.sub(r"\b__(?:device|host|forceinline|noinline)__\s*|\b__inline__\b", _inline, text)
+    text = re.sub(r"\b__(?:device|host|forceinline|noinline)__[ \t]*|\b__inline__\b", _inline, text)
     return re.sub(r"\bstatic(?:\s+static)+\b", "static", text).replace("__align__(", "alignas(")
 
 

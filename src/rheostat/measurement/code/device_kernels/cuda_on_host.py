@@ -34,6 +34,10 @@ OF_DEVICE = re.compile(
     r"[\w:<>,\s]+?[\s*]+(\w+)\s*(?:\[[^;{}()]*\]\s*)*(?:=[^;]*)?;", re.MULTILINE
 )  # fmt: skip
 """Variables of the device: what the host assigns to one, no kernel sees."""
+INDICES = ("gridDim", "blockDim", "blockIdx", "threadIdx")
+OF_HOST = r"\b(?:dim3|int|unsigned|size_t|auto)\b[^;(){{}}]*?(?:\([^();]*\)[^;(){{}}]*?)*\b{}\b"
+"""A declaration of a variable of the host that is named as an index of the device."""
+OF_KERNELS = re.compile(r"__(?:global|device)__")
 FILLS = ("memcpy", "memset", "memmove", "std::memcpy", "std::memset", "std::memmove")
 ORDERS = {"backward": 1, "shuffled": 2, "shuffled again": 3}
 """Orders of threads and blocks beside the usual one, as ``CUDA_ORDER`` in the environment."""
@@ -98,7 +102,7 @@ def rewritten(text: str, of_device: Collection[str] = ()) -> str:
     str
         C++ with as many lines.
     """
-    source = text.encode()
+    source = _with_host_names(text).encode()
     edits = [*_edits(source), *_writes(source, of_device)]
     parts, last = [], 0
     for low, high, new in sorted(edits):
@@ -108,6 +112,22 @@ def rewritten(text: str, of_device: Collection[str] = ()) -> str:
         parts += [source[last:low], new, b"\n" * lost]
         last = high
     return b"".join([*parts, source[last:]]).decode()
+
+
+def _with_host_names(text: str) -> str:
+    """A text in which variables of the host that are named as indices of the device are others."""
+    source = text.encode()
+    parts, last = [], 0
+    for function in (n for n in walk(_tree(source)) if n.type == "function_definition"):
+        own = source[function.start_byte : function.end_byte].decode()
+        body = function.child_by_field_name("body")
+        head = own[: body.start_byte - function.start_byte] if body else own
+        names = [n for n in INDICES if re.search(OF_HOST.format(n), own)]
+        if names and function.start_byte >= last and not OF_KERNELS.search(head):
+            named = rf"(?<![\w.>])(?:{'|'.join(names)})\b"
+            parts += [source[last : function.start_byte].decode(), re.sub(named, r"\g<0>_", own)]
+            last = function.end_byte
+    return "".join([*parts, source[last:].decode()])
 
 
 def _edits(source: bytes) -> Iterator[Edit]:

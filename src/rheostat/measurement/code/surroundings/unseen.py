@@ -7,6 +7,7 @@ original asks, too, is no finding.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.device_kernels.kernel_choices import kernel_choices
@@ -25,6 +26,8 @@ CLOCKS = re.compile(
     r"time|times|clock|clock_gettime|gettimeofday|ftime|timespec_get|omp_get_wt(?:ime|ick)|"
     r"std::chrono"
 )
+TIMED = re.compile(r"\bcudaEventElapsedTime\b")
+"""By what an original asks its device for the time; a translation asks the host."""
 UNKNOWN = "what it gives may hang on more than its arguments, and the original does not call it"
 OF_OPENMP = re.compile(r"omp_(?!get_(?:num_devices|initial_device)|is_initial_device)")
 OF_SYSTEM = (
@@ -97,6 +100,17 @@ TEAMS = re.compile(r"\bomp_get_(?:num_teams|team_num|max_teams)\b")
 BY_TEAMS = "goes by the number of teams, which is another one on a device"
 
 
+def clocks(original: str, asked: Collection[str]) -> list[str]:
+    """Which of these functions ask for the time, unless the original asks its device for it.
+
+    >>> clocks("int a;", ["omp_get_wtime", "puts"])
+    ['omp_get_wtime']
+    >>> clocks("cudaEventElapsedTime(&ms, from, to);", ["omp_get_wtime", "puts"])
+    []
+    """
+    return [] if TIMED.search(original) else sorted(filter(CLOCKS.fullmatch, asked))
+
+
 def unseen(case: Case, asked: frozenset[str]) -> list[Finding]:
     """Findings in what a candidate asks beyond the original.
 
@@ -113,7 +127,7 @@ def unseen(case: Case, asked: frozenset[str]) -> list[Finding]:
         Empty where nothing is asked that no run shows.
     """
     found_at = [case.finding("calls", f"calls {name}: asks the time, the original does not")
-                for name in sorted(asked) if CLOCKS.fullmatch(name)]  # fmt: skip
+                for name in clocks(case.original.text, asked)]  # fmt: skip
     of_libraries = {n for n in asked if n in case.bench.of_libc or OF_OPENMP.match(n)}
     found_at += [case.finding("calls", f"calls {name}: {UNKNOWN}") for name in sorted(of_libraries)
                  if not (is_known(name) or CLOCKS.fullmatch(name))]  # fmt: skip
