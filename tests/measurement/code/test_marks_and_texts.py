@@ -290,12 +290,36 @@ def test_what_comes_out_one_way_in_the_original_too_is_taken_off_once_each():
     said = "with the inputs that were tried this is {} {} {}"
     never, always = said.format("never", "equal to", 7), said.format("always", "less than", 3)
     assert findings() == [(2, never), (3, never), (4, always)]
-    kind = ("eq", "7", True)
-    assert findings([("if(a==7)b();", "eq", True)], [kind]) == [(3, never), (4, always)]
+    same, kind = ("if(a==7)b();", "eq", True, frozenset()), ("7", "eq", True, frozenset())
+    assert findings([same], [kind]) == [(3, never), (4, always)]
     assert findings([], [kind]) == [(2, never), (4, always)]
     assert findings([], [kind, kind]) == [(4, always)]
-    assert findings([], [("eq", "7", False), ("lt", "3", False)]) == [(2, never), (3, never)]
-    assert findings([("if(a==7)b();", "eq", True)], [kind, kind]) == [(4, always)]
+    assert findings([], [("7", "eq", False, frozenset()), ("3", "lt", False, frozenset())]) == [
+        (2, never), (3, never)]  # fmt: skip
+    assert findings([same], [kind, kind]) == [(4, always)]
+
+
+def test_what_the_original_does_otherwise_behind_the_same_question_is_named():
+    left = Left([(replace(compared(0, line=3), behind=frozenset("1")), True)])
+
+    def findings(*behind):
+        known = [("7", "eq", True, frozenset(b)) for b in behind]
+        case = case_of("\n\nif (c == 7) d();", ((), known))
+        return [f.message[-35:] for f in _beyond(case, left)]
+
+    assert findings("1") == []
+    assert findings("") == [", where the original does another thing"[-35:]]
+    assert findings() == ["puts that were tried this is never equal to 7"[-35:]]
+
+
+def test_behind_a_way_not_taken_is_what_it_alone_leads_to():
+    c = compared(0, targets=("b", "a"))
+    last = Block(4, targets=["a"], does={"1"}, given={"b": {"5"}, "a": {"8"}})
+    blocks = graph(a=Block(2, does={"9"}), b=Block(3, targets=["d"], acts=True, does={"f"}), d=last)
+    one = Marked("", 5, [c], blocks, {"main"})
+    for seen, behind in (([1, 0, 1, 0, 0], {"f", "1", "5"}), ([0, 1, 1, 1, 1], set())):
+        ((left, _),) = left_of([one], bytes(seen), ROWS).comparisons
+        assert left.behind == behind
 
 
 @pytest.mark.parametrize(("row", "constant", "tie", "open_"), [
@@ -349,7 +373,8 @@ def test_how_the_original_s_comparisons_come_out_is_asked_once(monkeypatch):
     monkeypatch.setattr(reached, "_marked", lambda case, own: asked.append(own))
     monkeypatch.setattr(reached, "_stages", lambda *_, fewer: iter(
         [Left([(compared(0, line=1), True)]), Left([(compared(0, line=2), False)])]))  # fmt: skip
-    wanted = Counter([("if(a==7)b();", "eq", False)]), Counter([("eq", "7", False)]), ()
+    nothing = False, frozenset()
+    wanted = Counter([("if(a==7)b();", "eq", *nothing)]), Counter([("7", "eq", *nothing)]), ()
     assert _of_original(case) == wanted  # of the last stage
     assert _of_original(case) == wanted
     assert asked == [case.original]

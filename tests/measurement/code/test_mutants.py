@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from rheostat.measurement.code import verifier
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.reached import mutant_runs
-from rheostat.measurement.code.reached.mutant_text import with_mutants
+from rheostat.measurement.code.reached.margin_runs import margins
+from rheostat.measurement.code.reached.mutant_constants import Constant
+from rheostat.measurement.code.reached.mutant_text import Site, with_mutants
 from tests.measurement.code.test_reached import INPUTS, LACKING, SERIAL, by_lines, program
 
 AT = ("a.c", 3, 2)
@@ -26,6 +29,13 @@ UNSEEN = {
 {LOOP} if (a[i] % 512 == 77) last = 9;
     sum += a[i] % 1000; }}
   if (last == 8) sum = 0;""",
+    "a bound that is far enough": f"""{LOOP} unsigned low = 0;
+    for (unsigned k = 0; k < 41; k++) if (k == a[i] % 29) low = k;
+    sum += low; }}""",
+    "rows of a table that lie far enough apart": """  unsigned *row = calloc(9999, sizeof *row);
+  for (int k = 0; k < 2 * n; k++) { unsigned v = a[k < n ? k : 2 * n - 1 - k];
+    unsigned *at = row + v % 11 * 37 + v % 13;
+    if (k < n) *at = k; else sum += *at; }""",
 }
 SEEN = {
     "an entry that somebody asks for": f"""  unsigned other[8];
@@ -36,6 +46,18 @@ SEEN = {
   for (int k = 0; k < 60; k++) root -= (root * root - n) / (2 * root);
   sum += (unsigned long)(root * 1000);
 {LOOP} if (a[i] % 7 == 6) sum += a[i] % 7; else sum += a[i] - a[i] / 7 * 7; }}""",
+    "a bound that is near": f"""{LOOP} unsigned low = 0;
+    for (unsigned k = 0; k < 31; k++) if (k == a[i] % 31) low = k;
+    sum += low; }}""",
+    "a bound between equal ways": f"""{LOOP}
+    if (a[i] % 997 < 403) sum += a[i] % 1000; else sum += a[i] - a[i] / 1000 * 1000; }}""",
+    "room": f"""  unsigned *copy = malloc((n + 71) * sizeof *copy);
+{LOOP} copy[i] = a[i] % 1000; }}
+{LOOP} sum += copy[i]; }}""",
+    "the lesser of two": f"""{LOOP} int left = n - i; sum += left < 47 ? left : 47; }}""",
+    "all of an array": f"""  unsigned count[53] = {{0}};
+{LOOP} count[a[i] % 19]++; }}
+  for (int k = 0; k < 53; k++) sum += count[k] * k;""",
     "blocks that begin where others end": """  for (int t = 0; t < 4; t++)
     for (int i = n * t / 4; i < n * (t + 1) / 4; i++) sum += a[i] % 1000;""",
 }
@@ -54,9 +76,46 @@ def test_what_changes_no_output_is_named_by_its_line(monkeypatch):
     assert named <= {line for its in lines.values() for line in its}
 
 
-def rows_of(*rows, places=lambda row: AT if "!dbg" in row else None):
+def site(text, number=0, *, loop=False):
+    compares = Constant("i32", text, compares=True)
+    return Site(AT, number, constant=compares, in_loop=loop)
+
+
+@pytest.mark.parametrize(("least", "most", "left"), [
+    (3, 99, True),  # 10 and less, 160 and more give another output: the inputs come no nearer
+    (40, 99, False), (3, 40, False),  # needed: one less or one more does
+    (-3e9, 3e9, False),  # free: nothing does
+])  # fmt: skip
+def test_a_constant_is_a_margin_where_only_what_is_far_from_it_shows(least, most, left):
+    shown = [(x, i) for x in (39, 41, 10, 160, -(2**31), 2**31 - 1) for i in range(6)
+             if not least <= x <= most]  # fmt: skip
+    tried = []
+
+    def differ(asked):
+        tried.extend((x, i) for _, x, i in asked)
+        return [(x, i) in shown for _, x, i in asked]
+
+    reached = np.arange(1, 7)[:, None]
+    found = margins([site("40")], reached, differ)
+    assert bool(found) is left
+    assert tried[0] == (41, 5)  # the input that reaches it most
+    if left:
+        assert "with 41 or 39 in the place of 40, and another one with 160 or" in found[0].said
+
+
+def test_what_was_not_run_in_time_or_is_hardly_reached_is_no_margin():
+    reached = np.array([[1, 1]] * 3 + [[1, 0]] * 3)
+    asked = []
+    assert (
+        margins([site("40"), site("50", 1)], reached, lambda some: asked.append(some) or []) == []
+    )
+    assert {s.number for s, *_ in asked[0]} == {0}
+    assert all(some == [] for some in asked[1:])
+
+
+def rows_of(*rows, places=lambda row: AT if "!dbg" in row else None, own=()):
     text = "\n".join(["define i32 @f() {", "entry:", *rows, "}"])
-    made, sites = with_mutants(text, places, 4)
+    made, sites = with_mutants(text, places, 4, own)
     return made.splitlines(), sites
 
 
@@ -101,3 +160,24 @@ def test_the_condition_of_a_loop_stays():
         "  br label %for.cond", "for.cond:", "  %c = icmp slt i32 %n, 7, !dbg !5"
     )  # fmt: skip
     assert sites == []
+
+
+@pytest.mark.parametrize("row", [
+    "  %c = icmp slt i32 %n, 56, !dbg !5", "  %c = fadd double 5.6e+01, %x, !dbg !5",
+    "  call void @f(i32 noundef 56, i64 9), !dbg !5",
+])  # fmt: skip
+def test_a_constant_of_the_candidate_s_own_is_read_from_a_table(row):
+    rows, sites = rows_of(row, own={56})
+    name, number = "%rheostat_mutant.4.constant.0", sites[0].constant.text
+    assert any(r.endswith(row.replace(number, name).rpartition(" = ")[2]) for r in rows)
+    assert any(r.startswith(f"  {name} = load ") for r in rows)
+    rows, sites = rows_of(row, own={57})
+    assert not any(s.constant for s in sites)
+
+
+def test_a_number_twice_on_a_line_is_one_and_an_end_of_values_or_of_an_array_is_none():
+    less = "  %c = icmp slt i32 %n, 56, !dbg !5"
+    _, sites = rows_of(less, "  %d = sub i32 %n, 56, !dbg !5", own={56})
+    assert len([s for s in sites if s.constant]) == 1
+    for end in ("  %d = select i1 %c, i32 %n, i32 56, !dbg !5", "  %d = alloca [56 x i32]"):
+        assert not any(s.constant for s in rows_of(less, end, own={56})[1])

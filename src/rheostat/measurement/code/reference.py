@@ -48,15 +48,14 @@ MANY, MANY_SMALL, MANY_S, MOST_MANY_B = 8192, 2048, 2.5, 2**22
 that others wrote are found by one small input in a hundred, by one large one in up to 5,000."""
 OF_KERNELS = 0.7
 """Of these seconds: of 20 wrong ones with kernels one showed only there, on one input in 350."""
-CORNER_SEEDS = 12
-"""Seeds at each corner of the ranges of sizes."""
-FEW_NEAR = 4
-"""Inputs at a candidate's own numbers where each start is dear."""
+CORNER_SEEDS, FEW_NEAR = 12, 4
+"""Seeds at each corner of the sizes; inputs at a candidate's own numbers where starts are dear."""
 MOST_AGAIN_S = 1.0
 """CPU seconds of an original without inputs that is run in one more way."""
 PLAIN = {"gcc": toolchain.GCC, "clang": toolchain.CLANG, "nvcc": toolchain.NVCC}
-OneWay = Counter[tuple[str, str, bool]]
-"""Comparisons with one outcome: a text, eq, lt or gt, and whether it never held."""
+OneKind = tuple[str, str, bool, frozenset[str]]
+"""Comparisons with one outcome: a text, eq, lt or gt, if it never held, what is done behind it."""
+OneWay = Counter[OneKind]
 DRAWS = 12
 """Inputs that are drawn for each admitted one, at most."""
 SPREAD_FACTOR, MOST_SPREAD = 10.0, 1e-4

@@ -37,11 +37,7 @@ from rheostat.measurement.code.reached.source_places import Places
 from rheostat.measurement.code.reached.stated_ranges import stated_ends
 from rheostat.measurement.code.reached.sums import Digits
 from rheostat.measurement.code.reached.unread_entries import given
-from rheostat.measurement.code.reference import (
-    QUICK_S,
-    SINGLE_PRECISION,
-    OneWay,
-)
+from rheostat.measurement.code.reference import QUICK_S, SINGLE_PRECISION, OneKind, OneWay
 from rheostat.measurement.code.surroundings.same_text import without_blanks
 from rheostat.measurement.code.toolchain import compiler_absent
 from rheostat.measurement.code.verdict import Finding
@@ -69,6 +65,7 @@ LAUNCH = re.compile(r"<<<(.*?)>>>\s*\(")
 ENDS = re.compile(r"\breturn\s*;")
 CHARACTER = re.compile(r"'(?:[^'\\\n]|\\.)+'")
 LEFT_OUT = "no input that was tried reaches this line of the original, which is not here: {}"
+OTHERWISE = ", where the original does another thing"
 WORDS = {"eq": "equal to", "lt": "less than", "gt": "greater than", "nan": "not a number, beside"}
 
 
@@ -163,19 +160,21 @@ def _other_lines(case: Case, left: Left) -> list[Finding]:
 def _beyond(case: Case, left: Left) -> list[Finding]:
     """Findings in what is left, without what comes out one way only in the original, too.
 
-    That is a line of the same text, or as many comparisons of the same kind with the same number.
+    That is a line of the same text, or as many comparisons of the same kind with the same number
+    and the same constants and calls behind them.
     """
     by_text, by_kind = (
         (Counter(c) for c in _of_original(case)[:2]) if left.comparisons else ({}, {})
     )
-    others = []
+    others, known = [], set(by_kind)
+    asked_there = {k[:3] for k in known}
     unmarked = _lines(case.original) if case.original.language in UNMARKED else set()
     for c, missing in left.comparisons:
         row = case.candidate.row(*c.at[:2])
         guard = guards_rounding(row, case.candidate.text) or (not c.constant and guards_access(row))
         if guard or without_blanks(row) in unmarked:
             continue
-        text, kind = (without_blanks(row), c.how, missing), (c.how, c.constant, missing)
+        text, kind = _text_and_kind(row, c, missing)
         row = row[:MOST_ROW]
         if TIES.search(row) and (c.tie or (c.constant == "0" and c.how != "eq")):
             continue
@@ -183,13 +182,13 @@ def _beyond(case: Case, left: Left) -> list[Finding]:
             by_text[text] -= 1
             by_kind[kind] -= 1
         else:
-            others.append((c, missing))
+            others.append((c, missing, kind))
     found_at = []
-    for c, missing in others:
-        kind = c.how, c.constant, missing
+    for c, missing, kind in others:
         by_kind[kind] -= 1
         if by_kind[kind] < 0:
-            found_at.append(_one_way(c, missing))
+            other = kind[:3] in asked_there and kind not in known
+            found_at.append(_one_way(c, missing, OTHERWISE if other else ""))
     return sorted(found_at, key=lambda f: f.line) + _other_lines(case, left) + left.tables
 
 
@@ -214,12 +213,18 @@ def _of_original(case: Case) -> tuple[OneWay, OneWay, tuple[str, ...]]:
             if not (left.comparisons or left.lines):
                 break  # more runs leave nothing less
         comparisons = left.comparisons
+        keys = [_text_and_kind(own.row(*c.at[:2]), c, m) for c, m in comparisons]
         case.reference.one_way = (
-            Counter((without_blanks(own.row(*c.at[:2])), c.how, m) for c, m in comparisons),
-            Counter((c.how, c.constant, m) for c, m in comparisons),
+            Counter(text for text, _ in keys), Counter(kind for _, kind in keys),
             tuple(own.row(*at) for at in sorted(left.lines | _rare(comparisons))),
-        )
+        )  # fmt: skip
     return case.reference.one_way
+
+
+def _text_and_kind(row: str, c: Comparison, missing: bool) -> tuple[OneKind, OneKind]:
+    """What tells a comparison from others: its line, or what it asks and what is done behind it."""
+    return (without_blanks(row), c.how, missing, frozenset()), (
+        c.constant, c.how, missing, c.behind)  # fmt: skip
 
 
 def _rare(comparisons: Sequence[tuple[Comparison, bool]]) -> set[tuple[str, int]]:
@@ -228,10 +233,10 @@ def _rare(comparisons: Sequence[tuple[Comparison, bool]]) -> set[tuple[str, int]
             if missing and c.constant.isdecimal() and int(c.constant) >= LEAST_NUMBER}  # fmt: skip
 
 
-def _one_way(c: Comparison, missing: bool) -> Finding:
+def _one_way(c: Comparison, missing: bool, more: str) -> Finding:
     other = c.constant or "what it is compared with"
     seen = "never" if missing else "always"
-    message = f"with the inputs that were tried this is {seen} {WORDS[c.how]} {other}"
+    message = f"with the inputs that were tried this is {seen} {WORDS[c.how]} {other}{more}"
     return Finding("output", c.at[0], c.at[1], message)
 
 

@@ -20,6 +20,7 @@ from rheostat.measurement.code.reached.choices import (
     chooses,
     is_taken,
 )
+from rheostat.measurement.code.reached.consequences import note
 from rheostat.measurement.code.reached.constant_values import DECLARED, NAME
 from rheostat.measurement.code.reached.constants import (
     CONSTANT,
@@ -203,6 +204,7 @@ class _Marker:
         block.targets += [t for t in TARGET.findall(row) if t != self.impossible]
         block.acts |= bool(ACTS.match(row))
         block.chooses |= " = phi " in row
+        note(block, row)
         in_main = self.function == "main"
         block.stops |= row.strip().startswith("unreachable") or (in_main and bool(FAILS.match(row)))
         at = self._place(row)

@@ -25,7 +25,8 @@ class Comparison:
     ``offset`` is the byte of false, the next one that of true; ``asks_this`` says whether true
     means that ``how`` holds; ``targets`` are the blocks of true and false, where it decides them.
     ``of`` is the byte of another comparison, which has to have come out both ways; ``value`` is
-    what LLVM's text calls it; ``tie``: two things of one kind are compared.
+    what LLVM's text calls it; ``tie``: two things of one kind are compared; ``behind``: what is
+    done only where it comes out as it never did.
     """
 
     at: At
@@ -38,6 +39,7 @@ class Comparison:
     of: int = -1
     value: str = ""
     tie: bool = False
+    behind: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -45,7 +47,8 @@ class Block:
     """A block's lines in the program's own files, where it leads, and what it does.
 
     ``acts``: it changes something or calls; ``stops``: the program ends there with an error;
-    ``chooses``: a value hangs on where it was reached from.
+    ``chooses``: a value hangs on where it was reached from; ``given``: which constants, by block;
+    ``does``: constants it keeps, and calls.
     """
 
     offset: int
@@ -54,6 +57,8 @@ class Block:
     acts: bool = False
     stops: bool = False
     chooses: bool = False
+    does: set[str] = field(default_factory=set)
+    given: dict[str, set[str]] = field(default_factory=dict)
     by_compiler: bool = False
 
 

@@ -6,6 +6,7 @@ it is.  A site also counts how often it came out either way.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
@@ -23,12 +24,20 @@ from rheostat.measurement.code.reached.constants import (
 from rheostat.measurement.code.reached.error_ends import DataFlow
 from rheostat.measurement.code.reached.idle_operations import COMPUTED, SIGNS, idle
 from rheostat.measurement.code.reached.marks import At
+from rheostat.measurement.code.reached.mutant_constants import (
+    Constant,
+    constants_of,
+    is_room,
+    rows_with,
+)
 
 DEFINED = re.compile(r"define .*?@(?P<name>[-\w.$]+|\"[^\"]*\")\(")
+FUNCTIONS = re.compile(r"(?m)^define .*?@([-\w.$]+|\"[^\"]*\")\(")
 DECIDED = re.compile(
     rf"(?P<head>\s*)(?P<value>{NAME}) = (?P<rest>[if]cmp [a-z ]+(?:i\d+|float|double) "
     r"(?P<one>[^\s,]+), (?P<other>[^\s,]+).*)$"
 )
+CHOSEN, GIVEN = re.compile(r" = (?:phi|select) "), re.compile(r"[\s\[](-?\d[\w.+-]*)(?=[ ,])")
 EQUAL = ("icmp eq", "icmp ne", "fcmp oeq", "fcmp une")
 LOOP = re.compile(r"(?:omp\.)?(?:inner\.)?(?:for|while|do)\.cond")
 CALLED = re.compile(
@@ -45,6 +54,7 @@ SITE = "%rheostat_mutant"
 DECLARED = (
     "@rheostat_mutant = external global i32",
     "@rheostat_outcomes = external global [1 x i64]",
+    "@rheostat_constants = external global [1 x i64]",
     "declare double @llvm.fabs.f64(double)",
     "declare float @llvm.fabs.f32(float)",
 )
@@ -61,10 +71,12 @@ class Site:
     at: At
     number: int
     said: str = ""
+    constant: Constant | None = None
+    in_loop: bool = False
 
 
 def with_mutants(
-    code: str, place: Callable[[str], At | None], first: int = 0
+    code: str, place: Callable[[str], At | None], first: int = 0, own: Collection[float] = ()
 ) -> tuple[str, list[Site]]:
     """The text with sites from number ``first`` on.
 
@@ -76,8 +88,10 @@ def with_mutants(
         Where a row of it comes from if it is to have sites, else None.
     first : int
         The first free number.
+    own : collection of float
+        Sizes of numbers that are the candidate's own.
     """
-    made = _Mutated(code, place, first)
+    made = _Mutated(code, place, first, own)
     rows = list(made.rows())
     return "\n".join(
         [*rows, *(d for d in DECLARED if d.partition("(")[0] not in code), ""]
@@ -85,10 +99,15 @@ def with_mutants(
 
 
 class _Mutated:
-    def __init__(self, code: str, place: Callable[[str], At | None], first: int) -> None:
-        self.code, self.place, self.first = code, place, first
+    def __init__(
+        self, code: str, place: Callable[[str], At | None], first: int, own: Collection[float]
+    ) -> None:
+        self.code, self.place, self.first, self.own = code, place, first, own
         self.sites: list[Site] = []
         self.of_file, self.flow = globals_set_once(code), DataFlow(code)
+        self.numbers: dict[tuple[str, int, str, str], int] = {}
+        self.serial = itertools.count(first)
+        self.functions = set(FUNCTIONS.findall(code))
 
     def rows(self) -> Iterator[str]:
         function: list[str] = []
@@ -107,11 +126,12 @@ class _Mutated:
         if not any(map(self.place, rows)):
             yield from rows
             return
-        self.whole = rows
+        self.whole, self.text_of_function = rows, "\n".join(rows)
+        self.given = {(*at[:2], n) for row in rows if CHOSEN.search(row) and (at := self.place(row))
+                      for n in GIVEN.findall(row)}  # fmt: skip
         self.defined = dict(r.strip().split(" = ", 1) for r in rows[1:] if " = " in r)
-        self.known = self.of_file | {
-            p: v for p, v in set_once(rows).items() if CONSTANT.fullmatch(v)
-        }
+        self.once = {p: v for p, v in set_once(rows).items() if CONSTANT.fullmatch(v)}
+        self.known = self.of_file | self.once
         asked = asked_before(rows, self.defined)
         label = "entry"
         block: list[str] = []
@@ -128,7 +148,33 @@ class _Mutated:
         at = self.place(row)
         if at is None:
             yield row
-        elif m := DECIDED.match(row):
+            return
+        some = constants_of(row, self.own, self.once, self.functions)
+        some = [c for c in some if not (c.compares and self._is_end(at, c))]
+        if not some or is_room(row, self.whole):
+            yield from self._with_sites(at, label, row, constant)
+            return
+        numbers = []
+        for c in some:
+            key = (*at[:2], c.type_, c.text)  # both of `n < 64 ? n : 64`
+            if key not in self.numbers:
+                self.numbers[key], _ = self._site(at, "", c, in_loop=bool(LOOP.match(label)))
+                yield from _reached(self.numbers[key], "0")
+            numbers.append(self.numbers[key])
+        *loads, other = rows_with(numbers, row, some, f"{SITE}.{next(self.serial)}")
+        yield from loads
+        said, instead = (r.rpartition(" = ")[2] for r in (row, other))
+        for one in self._with_sites(at, label, row, constant):
+            yield one.removesuffix(said) + instead if one.endswith(said) else one
+
+    def _is_end(self, at: At, constant: Constant) -> bool:
+        """Whether a number compared with is an array's size, or what a value beyond it becomes."""
+        of_array = f"[{constant.text} x " in self.text_of_function
+        return of_array or (*at[:2], constant.text) in self.given
+
+    def _with_sites(self, at: At, label: str, row: str, constant: Collection[str]) -> Iterator[str]:
+        """The row, where its decision or an operand of it is asked with mutants of it."""
+        if m := DECIDED.match(row):
             asked = not LOOP.match(label) and self._is_asked(m)
             yield from self._decision(at, m) if asked else [row]
         else:
@@ -142,9 +188,11 @@ class _Mutated:
             return equal and any(self.flow.on_data(self.name, side) for side in sides)
         return any(map(_is_own, sides))
 
-    def _site(self, at: At, said: str = "") -> tuple[int, str]:
+    def _site(
+        self, at: At, said: str = "", constant: Constant | None = None, *, in_loop: bool = False
+    ) -> tuple[int, str]:
         number = self.first + len(self.sites)
-        self.sites.append(Site(at, number, said))
+        self.sites.append(Site(at, number, said, constant, in_loop))
         return number, f"{SITE}.{number}"
 
     def _decision(self, at: At, m: re.Match[str]) -> Iterator[str]:
@@ -214,12 +262,16 @@ def _compared(name: str, type_: str, made: str, other: str) -> Iterator[str]:
 
 def _counted(number: int, value: str) -> Iterator[str]:
     """Count how a site came out, and whether this run is its first mutant."""
+    yield from _reached(number, value)
+    yield from _is(number, 2 * number, "false")
+
+
+def _reached(number: int, value: str) -> Iterator[str]:
     name = f"{SITE}.{number}"
     yield f"  {name}.place = getelementptr i64, ptr {_of(WAYS * number)}, i64 {value}"
     yield f"  {name}.before = load i64, ptr {name}.place"
     yield f"  {name}.after = add i64 {name}.before, 1"
     yield f"  store i64 {name}.after, ptr {name}.place"
-    yield from _is(number, 2 * number, "false")
 
 
 def _is(number: int, mutant: int, word: str) -> Iterator[str]:

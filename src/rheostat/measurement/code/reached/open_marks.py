@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rheostat.measurement.code.programs.program import PRAGMA, Program
+from rheostat.measurement.code.reached.consequences import done_behind
 from rheostat.measurement.code.reached.constant_values import Narrowing
 from rheostat.measurement.code.reached.error_ends import DataFlow
 from rheostat.measurement.code.reached.marks import Block, Comparison, Marked
@@ -68,7 +69,7 @@ def left_of(whole: Sequence[Marked], seen: bytes, program: Program) -> Left:
             held |= {key} if (true if c.asks_this else false) else set()
             failed |= {key} if (false if c.asks_this else true) else set()
             if true != false and not _harmless(one, seen, c, true, flow):
-                counts[key] = c
+                counts[key] = replace(c, behind=done_behind(one, seen, c, true))
     left = Left([(c, k not in held) for k, c in counts.items() if (k in held) != (k in failed)])
     left.tables = [f for one in whole for t in one.tables for f in t.findings(seen)]
     left.lines = {(f, n) for f, n in _never(whole, seen) - made.keys()

@@ -1,5 +1,6 @@
-/* Which mutant a run is, by its number in the file "mutants", and how often each site came out each
-   way, left in the file "outcomes".  SITES stands before this text.  A mutant may run on for ever: it
+/* Which mutant a run is, by its row in the file "mutants" (its number, the constant that is another
+   one and its value), and how often each site came out each way, left in the file "outcomes".  SITES
+   and CONSTANTS, what constants are, stand before this text.  A mutant may run on for ever: it
    has MOST_MS of CPU time. */
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@ extern "C" {
 enum { MOST_MS = 30 };
 int rheostat_mutant = -1;
 long rheostat_outcomes[3 * SITES] = {0};
+long rheostat_constants[SITES] = {CONSTANTS};
 
 static int opened(const char *name, int how) {
   const char *folder = getenv("XDG_CACHE_HOME");
@@ -30,9 +32,10 @@ static long run_number(void) {
 __attribute__((constructor(101))) static void chosen(void) {
   int file = opened("mutants", O_RDONLY);
   if (file < 0) return;
-  if (pread(file, &rheostat_mutant, sizeof rheostat_mutant, run_number() * (long)sizeof rheostat_mutant) !=
-      sizeof rheostat_mutant)
-    rheostat_mutant = -1;
+  struct { int mutant, constant; long value; } row = {-1, -1, 0};
+  if (pread(file, &row, sizeof row, run_number() * (long)sizeof row) != sizeof row) row.mutant = row.constant = -1;
+  rheostat_mutant = row.mutant;
+  if (row.constant >= 0) rheostat_constants[row.constant] = row.value;
   close(file);
   struct itimerval most = {{0, 0}, {0, MOST_MS * 1000}};
   if (rheostat_mutant >= 0) setitimer(ITIMER_PROF, &most, 0);

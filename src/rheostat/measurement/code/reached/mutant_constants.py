@@ -1,0 +1,188 @@
+"""Constants of a candidate's own, as instructions have them, and what may stand in their place."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from rheostat.measurement.code.reached.constant_values import NAME
+from rheostat.measurement.code.reached.truths import STORED
+
+NUMBER = r"-?(?:\d\.\d+e[+-]\d+|0x[\dA-F]{16}|\d+)"
+USED = re.compile(
+    rf"\s*{NAME} = (?P<how>f?(?:add|sub|mul|div|rem)|[su](?:div|rem)|[if]cmp \w+) "
+    r"(?:(?:nuw|nsw|exact|fast|nnan|ninf|nsz|arcp|contract|afn|reassoc) )*"
+    rf"(?P<type>i8|i16|i32|i64|float|double) (?:(?P<left>{NUMBER}), %[^\s,]+|"
+    rf"%[^\s,]+, (?P<right>{NUMBER}))(?:, !.*)?$"
+)
+CALLED = re.compile(r"call [^@]*@(?P<name>[\w.]+|\"[^\"]*\")\((?P<given>.*)\)")
+GIVEN = re.compile(rf"(?P<type>i32|i64|float|double) (?:noundef )?(?P<text>{NUMBER})(?=[,)]|$)")
+OF_LIBRARY = re.compile(r"_Z(?:N?K?(?:St|S[abdios]|9__gnu_cxx)|[nd][al])|llvm\.|__")
+SIZED = re.compile(rf"\s*(?P<value>{NAME}) = (?:add|mul|shl|[sz]ext|trunc) ")
+ASKS_MEMORY = re.compile(r"call .*@(?:[mc]alloc|realloc(?:array)?|aligned_alloc|_Zn[wa]\w*)\(")
+LEAST_OF = re.compile(r"f(?:min|max|dim)f?")
+KEPT = re.compile(rf"\s*store (?P<type>i32|i64|float|double) (?P<right>{NUMBER}), ptr ")
+ANY = re.compile(rf"(?<=[\s,(\[]){NUMBER}(?=[,)\]\s]|$)")
+BESIDE = re.compile(r"![\w.]+|align \d+|\b[a-z_]+\(\d+\)|lifetime.*")
+LEAST, USUAL = 3, (0.0, 0.5, 1.0, 2.0, float("inf"))
+"""Smaller numbers count and choose; reals that everybody has."""
+LARGEST = {"float": 3e38, "double": 1e300}
+PACKED = {"float": "f4x", "double": "d", "i8": "b7x", "i16": "h6x", "i32": "i4x", "i64": "q"}
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A number that stands in an instruction; ``compares`` where it is compared with."""
+
+    type_: str
+    text: str
+    compares: bool = False
+    start: int = 0
+
+    @property
+    def value(self) -> float:
+        """As a number."""
+        return value_of(self.text)
+
+    @property
+    def is_real(self) -> bool:
+        """Whether it is a floating-point number."""
+        return self.type_ in LARGEST
+
+    def near(self) -> list[float]:
+        """What is a little more and less.
+
+        >>> Constant("i32", "40").near(), Constant("double", "8.0e+00").near()
+        ([41, 39], [9.0, 7.0])
+        """
+        c = self.value
+        some = [c * 9 / 8, c * 7 / 8] if self.is_real else [c + 1, c - 1]
+        return self._that_fit(some)
+
+    def far(self, *, loop: bool = False) -> list[float]:
+        """What is far from it, also beyond all numbers if it is compared with and ends no ``loop``.
+
+        >>> Constant("i32", "40").far(), Constant("i8", "40", True).far()
+        ([10, 160], [10, 127, -128])
+        """
+        c = self.value
+        some = [c / 4, c * 4] if self.is_real else [c // 4, c * 4]
+        if self.compares and not loop:
+            most = LARGEST.get(self.type_) or 2 ** (int(self.type_[1:]) - 1) - 1
+            some += [most, -most if self.is_real else -most - 1]
+        return self._that_fit(some)
+
+    def _that_fit(self, some: Iterable[float]) -> list[float]:
+        most = LARGEST.get(self.type_) or 2 ** (int(self.type_[1:]) - 1)
+        fit = [x for x in some if x != self.value and -most <= x <= most - (not self.is_real)]
+        return list(dict.fromkeys(fit))
+
+    def packed(self, value: float) -> bytes:
+        r"""Eight bytes that hold the type's.
+
+        >>> Constant("i32", "7").packed(8)[:5]
+        b'\x08\x00\x00\x00\x00'
+        """
+        return struct.pack("<" + PACKED[self.type_], value)
+
+
+def value_of(text: str) -> float:
+    """A number as LLVM writes it.
+
+    >>> value_of("-7"), value_of("1.500000e+00"), value_of("0x3FB999999999999A")
+    (-7, 1.5, 0.1)
+    """
+    if text.startswith("0x"):
+        return float(struct.unpack(">d", bytes.fromhex(text[2:]))[0])
+    return float(text) if "." in text else int(text)
+
+
+def sizes_in(rows: Iterable[str]) -> Counter[float]:
+    """How often each size of a number stands in instructions.
+
+    >>> sizes_in(["  %x = add i32 %y, -56, !dbg !99"])
+    Counter({56: 1})
+    """
+    return Counter(abs(value_of(n)) for row in rows for n in ANY.findall(BESIDE.sub("", row)))
+
+
+def constants_of(
+    row: str, own: Collection[float], once: Collection[str], functions: Collection[str]
+) -> list[Constant]:
+    """The constants of a row whose sizes are ``own``.
+
+    Also of a store to a place set ``once``, and of what one of the text's ``functions`` is given.
+
+    >>> constants_of("  %c = icmp sgt i32 %n, 56, !dbg !9", {56}, (), ())
+    [Constant(type_='i32', text='56', compares=True, start=24)]
+    >>> [c.text for c in constants_of("  call void @f(i32 noundef 56, i32 9)", {9}, (), {"f"})]
+    ['9']
+    """
+    if m := USED.match(row):
+        side = "left" if m["left"] else "right"
+        made = [Constant(m["type"], m[side], "cmp" in m["how"], m.start(side))]
+    elif (stored := STORED.match(row)) and stored["place"] in once and (m := KEPT.match(row)):
+        made = [Constant(m["type"], m["right"], False, m.start("right"))]
+    elif (m := CALLED.search(row)) and _is_asked(m["name"], functions):
+        start = m.start("given")
+        made = [Constant(g["type"], g["text"], False, start + g.start("text"))
+                for g in GIVEN.finditer(m["given"])]  # fmt: skip
+    else:
+        made = []
+    return [c for c in made if abs(c.value) in own]
+
+
+def _is_asked(name: str, functions: Collection[str]) -> bool:
+    return bool(LEAST_OF.fullmatch(name)) or (
+        name in functions and not OF_LIBRARY.match(name.strip('"'))
+    )
+
+
+def is_room(row: str, rows: Sequence[str]) -> bool:
+    """Whether what a row makes only says how much memory is asked for.
+
+    Sanitizers show where that is too little, and nothing where it is more than is needed.
+
+    >>> rows = ["  %s = mul i64 %n, 24", "  %t = add i64 %s, 8", "  %p = call ptr @malloc(i64 %t)"]
+    >>> is_room(rows[0], rows), is_room(rows[0], rows[:2]), is_room(rows[2], rows)
+    (True, False, False)
+    """
+    known, open_ = set[str](), [row]
+    while open_:
+        m = SIZED.match(open_.pop())
+        if m is None:
+            return False
+        value = re.compile(re.escape(m["value"]) + r"(?![-\w.$])")
+        uses = [r for r in rows if value.search(r.partition(" = ")[2])]
+        other = any(value.search(r) for r in rows if " = " not in r)
+        if other or not uses:
+            return False
+        open_ += [r for r in uses if r not in known and not ASKS_MEMORY.search(r)]
+        known |= set(uses)
+    return True
+
+
+def is_usual(size: float) -> bool:
+    """Whether a size is one that counts, halves or chooses, in any program."""
+    return size < LEAST if isinstance(size, int) else size in USUAL
+
+
+def rows_with(
+    numbers: Sequence[int], row: str, some: Sequence[Constant], name: str
+) -> Iterator[str]:
+    r"""The row with what a table has at these numbers in the place of its constants.
+
+    >>> rows = rows_with([4], "  %c = add i32 %n, 56", [Constant("i32", "56", start=19)], "%new")
+    >>> print("\n".join(rows))
+      %new.constant.0 = load i32, ptr getelementptr (i64, ptr @rheostat_constants, i64 4)
+      %c = add i32 %n, %new.constant.0
+    """
+    for i, (number, made) in reversed([*enumerate(zip(numbers, some, strict=True))]):
+        new = f"{name}.constant.{i}"
+        at = f"getelementptr (i64, ptr @rheostat_constants, i64 {number})"
+        yield f"  {new} = load {made.type_}, ptr {at}"
+        row = row[: made.start] + new + row[made.start + len(made.text) :]
+    yield row
