@@ -18,6 +18,7 @@ from rheostat.measurement.code.reached.bounded_exponents import unbounded_expone
 from rheostat.measurement.code.reached.guards import guards_rounding
 from rheostat.measurement.code.surroundings.addresses import _casts
 from rheostat.measurement.code.surroundings.same_text import _apart, _own, _reached
+from rheostat.measurement.code.surroundings.thread_rooms import thread_rooms
 from rheostat.measurement.code.surroundings.unseen import unseen
 from tests.measurement.code.rung_cases import program
 
@@ -246,3 +247,25 @@ def test_a_guard_of_the_cell_of_a_fraction_is_no_question(row, known):
     cell = "int c = (int)((x[i] - floor(x[i])) * m);"
     assert guards_rounding(row, f"{cell}\n{row}") is known
     assert not guards_rounding(row, "int c = (int)(x[i] * m);")
+
+
+HOSTED = """int lanes = omp_get_max_threads();
+long *part = calloc(2 * lanes, sizeof *part);
+#pragma omp target map(tofrom : part[0 : 2 * lanes])
+#pragma omp parallel
+{
+  int me = omp_get_thread_num();
+  part[2 * me]++;
+}
+"""
+
+
+@pytest.mark.parametrize(("was", "by", "named"), [
+    ("", "", 1), ("omp_get_max_threads()", "n", 0), ("part[2 * me]", "part[me % 2]", 1),
+    ("part[2 * me]++", "part[0] += me", 0),
+    ("omp parallel", "omp parallel num_threads(lanes)", 0),
+    ("long *part = calloc(2 * lanes, sizeof *part)", "long part[2 * lanes]", 1),
+    ("omp target map", "omp target data map", 0),
+])  # fmt: skip
+def test_room_for_the_threads_of_the_host_is_none_for_those_of_a_device(was, by, named):
+    assert len(thread_rooms(Program({"a.c": HOSTED.replace(was, by)}))) == named

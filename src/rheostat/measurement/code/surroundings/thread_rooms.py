@@ -1,16 +1,17 @@
-"""Memory of a fixed size in which each thread has a place by its number.
+"""Memory in which each thread has a place by its number, of a fixed size or for the host's threads.
 
-Arrays whose type says how long they are show in LLVM's text; what `malloc` and the like give shows
-in the program's.
+How many threads or teams a device has is not known to the host.  Arrays whose type says how long
+they are show in LLVM's text; what `malloc` and the like give shows in the program's.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rheostat.measurement.code.programs.program import Program
-from rheostat.measurement.code.races.simd_updates import without_comments
+from rheostat.measurement.code.races.simd_updates import statement_end, without_comments
+from rheostat.measurement.code.races.unordered_sums import DIRECTIVE
 from rheostat.measurement.code.reached.numbers import SETS_THREADS
 from rheostat.measurement.code.verdict import Finding
 
@@ -24,6 +25,12 @@ ROOM = re.compile(
 )
 SIZE_OF = re.compile(r"\bsizeof\s*(?:\((?:[^()]|\([^()]*\))*\)|\*?\s*\w+(?:\[\w*\])?)")
 CONSTANT = r"#\s*define\s+{0}\s+\(?\d|\b(?:const|constexpr|enum)\b[^;()]*\b{0}\s*=\s*\d"
+OF_HOST = r"omp_get_(?:max_threads|num_procs|num_threads|num_teams)\s*\(\s*\)"
+COUNTED = re.compile(rf"\b(?P<name>\w+)\s*=\s*[^;,]*?{OF_HOST}")
+VARYING = re.compile(r"\b\w+\s+(?P<name>\w+)\s*\[(?P<size>[^\[\]]*[A-Za-z_][^\[\]]*)\]\s*[;,={]")
+ON_DEVICE = re.compile(r"omp_get_(?:thread|team)_num\s*\(\s*\)")
+OF_DATA = re.compile(r"\s*(?:data|enter|exit|update)\b")
+SMALL = "{0} has room for the host's threads, and those of a device index it"
 SAID = "{0} has room for a number of threads that stands in the text, and there may be more"
 
 
@@ -40,7 +47,40 @@ def thread_rooms(program: Program) -> list[Finding]:
     """
     if SETS_THREADS.search(program.text):
         return []
-    return [f for name, text in program.files.items() for f in _rooms(name, text)]
+    return [f for name, text in program.files.items()
+            for f in (*_rooms(name, text), *_of_host(name, without_comments(text)))]  # fmt: skip
+
+
+def _of_host(file: str, text: str) -> Iterator[Finding]:
+    """Memory for as many threads as the host has that a region of a device indexes by its own."""
+    regions = [(m.end(), statement_end(text, m.end())) for m in DIRECTIVE.finditer(text)
+               if m["what"] == "target" and not OF_DATA.match(m["clauses"])]  # fmt: skip
+    named = "|".join([OF_HOST, *(rf"\b{m['name']}\b" for m in COUNTED.finditer(text)
+                                 if not _within(m.start(), regions))])  # fmt: skip
+    for m in (*ROOM.finditer(text), *VARYING.finditer(text)):
+        words = m.groupdict()
+        name = words["name"] or words["vector"]
+        given = "".join(words.get(k) or "" for k in ("given", "many", "size"))
+        asked = not _within(m.start(), regions) and re.search(named, given)
+        if asked and any(_by_number(name, text[a:b]) for a, b in regions):
+            line = text.count("\n", 0, m.start()) + 1
+            yield Finding("calls", file, line, SMALL.format(name))
+
+
+def _within(at: int, regions: Sequence[tuple[int, int]]) -> bool:
+    return any(a <= at < b for a, b in regions)
+
+
+def _by_number(name: str, region: str) -> bool:
+    """Whether the number of a thread or team stands in an index of it.
+
+    >>> _by_number("s", "int me = omp_get_thread_num(); s[2 * me + 1]++;")
+    True
+    """
+    own = "|".join([ON_DEVICE.pattern, *(
+        rf"\b{m[1]}\b" for m in re.finditer(rf"\b(\w+)\s*=[^;,=]*{ON_DEVICE.pattern}", region)
+    )])  # fmt: skip
+    return re.search(rf"\b{name}\s*\[[^\]]*(?:{own})", region) is not None
 
 
 def _rooms(file: str, text: str) -> Iterator[Finding]:
