@@ -65,6 +65,8 @@ def test_the_command_that_builds():
     made = replace(program, build=("make", "C={cc} X={cxx}", "F={flags}"))
     assert build_command(made, toolchain.GCC) == ["make", "C=/t/gcc X=/t/g++", "F=-O2 -lm"]
     assert build_command(made, toolchain.GCC, output=("-c",))[0] == "/t/gcc"
+    line = replace(program, build=("{cc}", "{flags}", "a.c"))  # a word of its own is several
+    assert build_command(line, toolchain.GCC) == ["/t/gcc", "-O2", "-lm", "a.c"]
     # what nobody runs is linked by the quick one, unless a flag is for the linker
     counted = lambda *flags: build_command(replace(program, flags=flags), toolchain.COUNTED)  # noqa: E731
     assert counted("-lm")[:3] == ["/t/gcc", "-O1", "-fuse-ld=gold"]

@@ -168,6 +168,17 @@ def test_a_search_asks_for_them_beside_pragmas(tmp_path: Path) -> None:
     assert said[-1] == SCHEDULES[0].words
 
 
-def test_without_the_library_nothing_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_library_nothing_is_tried_and_the_search_says_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    program = Program({"a.c": _function("two_sums")}, "serial")
+    chains = searched_chains(program, "openmp", "runtime_s")
+    told: list[str] = []
+    monkeypatch.setattr("rheostat.questions.listener.note", told.append)
+    chains(VariantStore(tmp_path, program, {"seed": 0}))
+    assert told == []
     monkeypatch.setattr("rheostat.tradeoff.variants.affine_schedules.find_spec", lambda name: None)
     assert rescheduled(_function("two_sums"), TILES) is None
+    chains(VariantStore(tmp_path, program, {"seed": 0}))
+    assert [t.partition(":")[0] for t in told] == ["nests not scheduled anew"]
+    assert "islpy is not installed: pip install" in told[0]

@@ -315,8 +315,10 @@ def build_command(program: Program, kind: BuildKind, *, output: Sequence[str] = 
         libraries.append("-lOpenCL")
     if program.build and not output:
         cc, cxx = (compiler(p, kind.family) for p in (_as(program, "x.c"), _as(program, "x.cc")))
-        made = {"{cc}": cc, "{cxx}": cxx, "{flags}": shlex.join([*flags, *libraries])}
-        return [_put(word, made) for word in program.build]
+        every = [*flags, *libraries]
+        made = {"{cc}": cc, "{cxx}": cxx, "{flags}": shlex.join(every)}
+        words = (every if w == "{flags}" else [_put(w, made)] for w in program.build)
+        return [word for some in words for word in some]
     if program.own_flags:
         return _one_by_one(program, kind, [*flags, *libraries], output)
     if kind.optimise and not output and "-c" not in kind.flags:  # not what people run

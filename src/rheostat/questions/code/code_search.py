@@ -30,11 +30,12 @@ from rheostat.measurement.code.parsing.compare_output import Tolerance
 from rheostat.measurement.code.programs.program import C, Program, language_of
 from rheostat.measurement.code.sandboxed.sandbox import Sandbox
 from rheostat.measurement.code.verdict import RUNGS, Verdict
+from rheostat.questions import listener
 from rheostat.questions.code.gain import MEASURED_BY, gain_on, to_beat
 from rheostat.questions.code.search_cost import SearchCost
 from rheostat.questions.code.variant_store import VariantStore, figures_of, gains, is_less
 from rheostat.tradeoff.search import search
-from rheostat.tradeoff.variants.affine_schedules import scheduled
+from rheostat.tradeoff.variants.affine_schedules import scheduled, scheduler_absent
 from rheostat.tradeoff.variants.from_cuda import TARGETS, from_cuda
 from rheostat.tradeoff.variants.islands import one_after_another
 from rheostat.tradeoff.variants.loop_distribution import prepared
@@ -350,6 +351,8 @@ def searched_chains(
             return [own]
         other, changes = prepared(text, headers=others)
         placement = PragmaPlacement(other, original.flags, headers=others, before=changes)
+        if name.endswith(C) and (absent := scheduler_absent()):
+            listener.note(absent)
         nests = scheduled(text, original.flags, headers=others) if name.endswith(C) else only()
         return [own, *([placement.steps()] if changes else []), nests]
 

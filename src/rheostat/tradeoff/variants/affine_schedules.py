@@ -14,6 +14,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from rheostat.errors import MissingExtra
 from rheostat.tradeoff.variants.accesses import READ
 from rheostat.tradeoff.variants.affine_loops import (
     AffineRegion,
@@ -66,6 +67,13 @@ SCHEDULES = (
 """In the order in which they are tried."""
 
 
+def scheduler_absent() -> str:
+    """Why no nest can be scheduled anew; empty if it can."""
+    return (
+        "" if find_spec("islpy") else f"nests not scheduled anew: {MissingExtra('islpy', 'code')}"
+    )
+
+
 def rescheduled(text: str, schedule: NestSchedule, *, headers: str = "") -> str | None:
     """The heaviest nests of a file in another order, with pragmas.
 
@@ -83,7 +91,7 @@ def rescheduled(text: str, schedule: NestSchedule, *, headers: str = "") -> str 
     str or None
         None where nothing can be shared that way, or the library is not installed.
     """
-    if find_spec("islpy") is None:
+    if scheduler_absent():
         return None
     isl = import_module("islpy")
     source = CSource(text, headers=headers)
