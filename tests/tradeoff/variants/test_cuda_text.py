@@ -13,6 +13,7 @@ from rheostat.tradeoff.variants.from_cuda import from_cuda
 pytest.importorskip("tree_sitter_cuda", reason="pip install 'rheostat[code]'")
 compiles = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed")
 
+ASKED = "__global__ void asks(int *a) { a[f(1)] = 2; }\n"
 TWO_MEANINGS = "#define H __host__\n#define H __device__\n"
 SHARED = """#pragma once
 #define BOTH __host__ __device__
@@ -110,10 +111,12 @@ def test_macros_that_hide_what_only_cuda_has_are_written_out(text, made):
     ("\n#include <curand.h>\n", "line 2: curand.h is cuRAND, which has no rule"),
     ("#include <cuda_fp16.h>\n", "line 1: cuda_fp16.h is arithmetic of half precision"),
     ("#include <thrust/scan.h>\n", "thrust/scan.h is Thrust"),
-    ("__device__ int f(int v) {\n  return __shfl_down_sync(~0u, v, 1);\n}\n",
+    ("__device__ int f(int v) {\n  return __shfl_down_sync(~0u, v, 1);\n}\n" + ASKED,
      "line 2: __shfl_down_sync is of a warp"),
-    ("__device__ void f() { __syncthreads(); }\n", "line 1: a barrier within f, a function that"),
-    ("__device__ void f() { __shared__ int s; }\n", "line 1: shared memory within f"),
+    ("__device__ int f(int v) { __syncthreads(); return v; }\n" + ASKED,
+     "line 1: a barrier within f, a function that"),
+    ("__device__ int f(int v) { __shared__ int s; return v; }\n" + ASKED,
+     "line 1: shared memory within f"),
     ("__device__ int f(int a) {\n  return __dp4a(a, a, a);\n}\n", "line 2: __dp4a: no rule for it"),
     ("__device__ int f() { asm volatile(\"nop;\"); }\n", "line 1: asm: no rule for it"),
     ("void f(void (*k)(int)) {\n  k<<<1, 2>>>(3);\n}\n", "line 2: a launch of what is no kernel"),
@@ -225,7 +228,7 @@ def test_macros_that_nothing_names_need_no_rule():
 
 
 def test_a_problem_in_a_header_is_named_by_it():
-    header = "\n__device__ int f(int v) { return __ballot_sync(~0u, v); }\n"
+    header = "\n__device__ int f(int v) { return __ballot_sync(~0u, v); }\n" + ASKED
     with pytest.raises(DataError, match=r"k\.h, line 2: __ballot_sync is of a warp"):
         from_cuda('#include "k.h"\n', "openmp", files={"k.h": header})
 

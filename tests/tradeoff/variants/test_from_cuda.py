@@ -451,12 +451,12 @@ def test_bounds_of_a_launch_and_hints_to_unroll_go_and_lines_stay():
     text = """__global__ void __launch_bounds__(256,
     2) k(int *a) {
   #pragma unroll 4
-  for (int i = 0; i < 4; i++) a[i] += __shfl_down_sync(~0u, a[i], 1);
+  for (int i = 0; i < 4; i++) a[i] += __match_any_sync(~0u, a[i]);
 }
 """
-    with pytest.raises(DataError, match="line 4: __shfl_down_sync is of a warp"):
+    with pytest.raises(DataError, match="line 4: __match_any_sync is of a warp"):
         from_cuda(text, "openmp")
-    made = from_cuda(text.replace("__shfl_down_sync(~0u, a[i], 1)", "1"), "openmp").text
+    made = from_cuda(text.replace("__match_any_sync(~0u, a[i])", "1"), "openmp").text
     assert not re.search("launch_bounds|unroll", made)
 
 
@@ -635,7 +635,8 @@ def test_serial_has_no_pragma():
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        ("a[t] = __shfl_down_sync(~0u, t, 1);", "line 3: __shfl_down_sync is of a warp"),
+        ("a[t] = __match_any_sync(~0u, t);", "line 3: __match_any_sync is of a warp"),
+        ("a[t] = n && __any_sync(~0u, t);", "line 3: __any_sync is of a warp"),
         ("if (t < 4) { __syncthreads(); }", "line 3: a barrier that not all threads"),
         ("while (a[0] > t) { __syncthreads(); }", "line 3: a barrier that not all threads"),
         ("int s = a[0]; while (s) { __syncthreads(); s--; }", "line 3: a barrier that not all"),

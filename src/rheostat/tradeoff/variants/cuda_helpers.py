@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from rheostat.tradeoff.variants.cuda_device import device_properties
+from rheostat.tradeoff.variants.cuda_lane_helpers import lane_functions
 
 INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[^\n]*\n", re.MULTILINE)
 NO_CODE = r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"'
@@ -14,7 +15,7 @@ DIM3 = """struct dim3 {
 };
 """
 WARP = "constexpr int warpSize = 32;\n"
-"""A number alone: what threads of a warp do together is refused."""
+"""A number alone: threads of a warp exchange by memory."""
 ATOMICS = {
     "atomicAdd": "+=",
     "atomicSub": "-=",
@@ -66,6 +67,7 @@ WRAPPED = """static inline unsigned {name}(unsigned *p, unsigned most) {{
 }}
 """
 HELPERS = {
+    **dict(lane_functions()),
     **{n: CAPTURED.format(name=n, operator=o) for n, o in ATOMICS.items()},
     "atomicExch": EXCHANGED,
     "atomicMax": COMPARED.format(name="atomicMax", operator=">"),

@@ -24,7 +24,10 @@ DEFINE = re.compile(
 )
 QUALIFIER = r"__(?:global|device|host|shared|constant|managed|forceinline|noinline)__"
 INDEX = r"\b(?:threadIdx|blockIdx|blockDim|gridDim)\b"
-HIDDEN = re.compile(rf"\b{QUALIFIER}|{INDEX}|<<<|\b__(?:syncthreads|launch_bounds__)\b")
+HIDDEN = re.compile(
+    rf"\b{QUALIFIER}|{INDEX}|<<<|\b__(?:sync(?:threads|warp)|launch_bounds__|"
+    r"shfl\w*|ballot\w*|(?:any|all)_sync)\b"
+)
 OF_CUDA = re.compile(
     rf"{HIDDEN.pattern}|\bcuda[A-Z]\w*|\bdim3\b|\b(?:make_)?(?:float|double|u?int|u?short|u?char|"
     r"u?long|u?longlong)[1-4]\b"

@@ -19,12 +19,14 @@ from rheostat.tradeoff.variants.cuda_atomics import with_atomic_reads
 from rheostat.tradeoff.variants.cuda_blocks import block_loop
 from rheostat.tradeoff.variants.cuda_calls import NVIDIA_HEADER, call_edits, checking_functions
 from rheostat.tradeoff.variants.cuda_helpers import INTRINSICS, with_helpers
+from rheostat.tradeoff.variants.cuda_inline import with_inlined_functions
 from rheostat.tradeoff.variants.cuda_kernels import (
     CudaKernel,
     UnsupportedKernelError,
     flat_loop,
     strided_loop,
 )
+from rheostat.tradeoff.variants.cuda_lanes import with_lanes
 from rheostat.tradeoff.variants.cuda_parameters import with_own_counters, with_own_parameters
 from rheostat.tradeoff.variants.cuda_refused import (
     left_over,
@@ -104,8 +106,9 @@ def from_cuda(
 def _translated(lines: Lines, pragma: str, files: Mapping[str, str]) -> str:
     """The program with a pragma before loops over threads or blocks, empty for none."""
     plain = ATTRIBUTE.sub(lambda m: "\n" * m[0].count("\n"), lines.text)
-    plain = with_atomic_reads(with_indices(without_hidden_macros(plain)))
-    plain = with_own_counters(with_own_parameters(with_outer_macros(plain)))
+    plain = with_lanes(with_inlined_functions(with_outer_macros(without_hidden_macros(plain))))
+    plain = with_atomic_reads(with_indices(plain))
+    plain = with_own_counters(with_own_parameters(plain))
     source = CSource(plain, "tree_sitter_cuda")
     problems = [*libraries(lines.text, files.__contains__, lines.place),
                 *within_functions(source, lines.place)]  # fmt: skip
