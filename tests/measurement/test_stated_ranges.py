@@ -36,3 +36,12 @@ def test_a_function_that_calls_itself_is_read_once(monkeypatch):
 
     monkeypatch.setattr(Stated, "_given", counted)
     assert Stated(text, {1: (1, 2)}).decided("far", "lt", "%k", "3", signed=True) is None
+
+
+def test_a_region_that_is_given_parts_of_a_loop_shares_nothing_that_is_known():
+    """Behind two numbers its first pointer was taken for the third one."""
+    start = "  call void (ptr, ...) @__kmpc_fork_call(ptr @1, i32 3, ptr @part, PARTS ptr %n)\n"
+    text = "define void @part(ptr %a, ptr %b, i64 %low, i64 %high, ptr %n) {\n  ret void\n}\n"
+    text += "define i32 @main(i32 %argc, ptr %argv) {\n" + start + "  ret i32 0\n}\n"
+    assert Stated(text.replace("PARTS", "i64 %x, i64 %y,"), {1: (1, 2)}).regions == {}
+    assert Stated(text.replace("PARTS ", ""), {1: (1, 2)}).regions["part"][0] == "main"

@@ -33,6 +33,7 @@ from rheostat.measurement.code.reached.marked_builds import (
 from rheostat.measurement.code.reached.marked_text import marked
 from rheostat.measurement.code.reached.marks import Comparison, Marked
 from rheostat.measurement.code.reached.open_marks import Left, left_of
+from rheostat.measurement.code.reached.proved_ways import without_proved
 from rheostat.measurement.code.reached.source_places import Places
 from rheostat.measurement.code.reached.stated_ranges import stated_ends
 from rheostat.measurement.code.reached.sums import Digits
@@ -97,6 +98,8 @@ def unreached(case: Case) -> list[Finding]:
         if not (kept or open_):
             return _left_out(case)
         most_s[0] = 0.0 if open_ else ENDS_S
+    if made and _beyond(case, left):
+        left = without_proved(case, made[1], left)
     return _beyond(case, left) + _too_narrow(case, left) + (_left_out(case) if made else [])
 
 

@@ -27,13 +27,14 @@ class Left:
     """Comparisons with whether they never held (else: always), lines that were not reached.
 
     ``values`` came near the end of what is kept of them, with what is to be said of each;
-    ``tables`` have entries that were never read.
+    ``tables`` have entries that were never read; ``seen`` is what runs have set.
     """
 
     comparisons: list[tuple[Comparison, bool]] = field(default_factory=list)
     lines: set[tuple[str, int]] = field(default_factory=set)
     values: list[tuple[Narrowing, str]] = field(default_factory=list)
     tables: list[Finding] = field(default_factory=list)
+    seen: bytes = b""
 
 
 def left_of(whole: Sequence[Marked], seen: bytes, program: Program) -> Left:
@@ -70,7 +71,10 @@ def left_of(whole: Sequence[Marked], seen: bytes, program: Program) -> Left:
             failed |= {key} if (false if c.asks_this else true) else set()
             if true != false and not _harmless(one, seen, c, true, flow):
                 counts[key] = replace(c, behind=done_behind(one, seen, c, true))
-    left = Left([(c, k not in held) for k, c in counts.items() if (k in held) != (k in failed)])
+    left = Left(
+        seen=seen,
+        comparisons=[(c, k not in held) for k, c in counts.items() if (k in held) != (k in failed)],
+    )
     left.tables = [f for one in whole for t in one.tables for f in t.findings(seen)]
     left.lines = {(f, n) for f, n in _never(whole, seen) - made.keys()
                   if re.search(r"\w", program.row(f, n))}  # fmt: skip

@@ -94,6 +94,16 @@ def stated_ends(inputs: ProgramInputs) -> dict[int, Ends]:
     return made
 
 
+def _by_pointers(passed: str) -> bool:
+    """Whether a region shares all that it is given by its place; parts of a loop come as numbers.
+
+    >>> _by_pointers(", ptr %n, ptr %s), !dbg !7"), _by_pointers(", i64 %first, ptr %s)")
+    (True, False)
+    """
+    given = passed.partition(")")[0]
+    return given.count(", ") == len(POINTER.findall(given))
+
+
 class Stated:
     """The values of a program's own text that its stated arguments alone decide.
 
@@ -113,7 +123,8 @@ class Stated:
         self.defined = {name: dict(r.strip().split(" = ", 1) for r in rows if " = " in r)
                         for name, rows in self.rows.items()}  # fmt: skip
         self.regions = {f: (caller, m[2]) for caller, rows in self.rows.items() for row in rows
-                        if (m := REGION.search(row)) and (f := m[1]) in self.rows}  # fmt: skip
+                        if (m := REGION.search(row)) and (f := m[1]) in self.rows
+                        and _by_pointers(m[2])}  # fmt: skip
         self.places = {name: set_once([self._changing(r) for r in rows])
                        for name, rows in self.rows.items()}  # fmt: skip
         self._known: dict[tuple[str, str], Sum | None] = {}
@@ -124,11 +135,11 @@ class Stated:
         if not m or m[1] not in self.regions:
             return row
         given, names = POINTER.findall(m[2]), self.parameters[m[1]][OWN:]
-        changed = self._changed(m[1])
+        changed = self.changed(m[1])
         some = [p for p, name in zip(given, names, strict=False) if name in changed]
         return f"call void @changes({', '.join(f'ptr {p}' for p in some)})"
 
-    def _changed(self, region: str) -> set[str]:
+    def changed(self, region: str) -> set[str]:
         """Parameters of a parallel region whose place it may change, by the text."""
         rows, slots = self.rows[region], set_once(self.rows[region])
         stored = {m["place"] for row in rows if (m := STORED.match(row))}
@@ -209,6 +220,12 @@ class Stated:
         held = self.places[function].get(base[1]) if base else None
         is_argv = function == "main" and held == self.parameters["main"][-1:][0]
         return Sum(0, ((int(m[2]), 1),)) if m and is_argv and int(m[2]) in self.stated else None
+
+    def argument_read(self, function: str, row: str) -> int:
+        """The place of the stated argument that a row reads as a number; 0 where it reads none."""
+        m = PARSED.search(row) if function == "main" else None
+        made = self._argument(function, m[1]) if m else None
+        return made.times[0][0] if made else 0
 
     def _or_default(self, function: str, one: str, other: str, depth: int) -> Sum | None:
         """An argument, or what stands for it where there is none, if that is a stated value."""

@@ -1,0 +1,197 @@
+"""What the compiler proves that no stated input reaches: ways of comparisons, and blocks.
+
+Each argument becomes any number of its range, and clang optimises the marked text.  A mark that is
+gone then cannot be set, whatever is drawn, so that no run has to show it: the rest of a loop by
+fours where a size is a multiple of four, the early end of a size that is never 0.
+
+Nothing rests on what overflows or on a promise: sums wrap, attributes, `restrict` and assumptions
+are left out, and a mark may be the last thing that a program does.  That pointers stay within what
+they point to, and go to what they are of, is taken as every build takes it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from rheostat.measurement.code.case import Case
+from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.programs.program_inputs import ProgramInputs
+from rheostat.measurement.code.reached.constants import POINTER
+from rheostat.measurement.code.reached.marked_builds import LINKED
+from rheostat.measurement.code.reached.marks import Marked, still_asked
+from rheostat.measurement.code.reached.open_marks import Left, left_of
+from rheostat.measurement.code.reached.stated_ranges import OWN, REGION, Stated, stated_ends
+
+FILE = "ways.ll"
+BUILD = ("sh", "-c", "{cc} -O2 -w -fno-vectorize -fno-slp-vectorize -fno-unroll-loops "
+         f"-mllvm -replexitval=always -S -emit-llvm -o - {FILE}")  # fmt: skip
+OF_BYTE = re.compile(r"  store i8 1, ptr getelementptr \(i8, ptr @rheostat_reached, i64 (\d+)\)")
+OF_WAY = re.compile(r"  store i8 1, ptr (%rheostat_reached\.(\d+)(?:\.too)?)\.at$")
+OF_TRUTH = re.compile(r"  (%rheostat_reached\.\d+) = zext i1 ")
+MARK = re.compile(r"@rheostat_(at|way|part)\(i32 ([^,)]+)(?:, i64 (?:\w+ )*([^,)]+))?\)")
+DECLARED = """
+@rheostat_thread = external global i32
+declare void @rheostat_end()
+declare void @rheostat_shared(ptr)
+declare i32 @rheostat_any_i32()
+declare i64 @rheostat_any_i64()
+declare void @rheostat_at(i32) #9999
+declare void @rheostat_way(i32, i64) #9999
+declare void @rheostat_part(i32, i64) #9999
+attributes #9999 = { nounwind nomerge memory(inaccessiblemem: readwrite) }
+"""
+"""A mark changes nothing that the program sees, and may not come back: it is asked before what
+follows, which may be undefined."""
+ASSUMES = re.compile(r"\bcall .*@llvm\.(?:assume|experimental\.noalias\.scope\.decl)\(")
+ATTRIBUTES = re.compile(r"attributes (#\d+) = ")
+WRAPS = re.compile(r"\b(add|sub|mul|shl) (?:n[us]w )+")
+PROMISED = re.compile(
+    r", !(?:range|llvm\.loop|noalias|alias\.scope|invariant\.load|nonnull|dereferenceable|"
+    r"align|noundef|prof|annotation) !\d+|"
+    r"\b(?:noundef|nonnull|noalias(?! [^(]*@_Zn[aw])|returned|readonly|readnone|writeonly|"
+    r"nocapture|dereferenceable(?:_or_null)?\(\d+\)) "
+)
+"""Memory that C++'s `new` gives is no other's."""
+DEFINED = re.compile(r'define (?:[a-z_]+ )*?(?P<type>\S+ @(?P<name>[-\w.$]+|"[^"]*")\(.*)')
+LINKAGE = re.compile(
+    r"^define (?:(?:linkonce|weak)(?:_odr)? |internal |private |available_externally |dso_local |"
+    r"hidden |protected )*"
+)
+COMDAT = re.compile(r" comdat(?:\(\$[^)]*\))?(?= )")
+NUMBER = re.compile(r"\s*(%\S+) = (?:tail )?call (?:\w+ )*?(i32|i64) @")
+MANY = re.compile(r"\s+store i32 (?P<value>%\S+), ptr (?P<place>[^\s,]+)")
+SCALAR = re.compile(r"alloca (?:i\d+|float|double)\b")
+WAYS = {"way": 2, "part": 3}
+"""Bytes of which one is set: false, true, and for remainders what shows nothing."""
+
+
+def without_proved(case: Case, whole: Sequence[Marked], left: Left) -> Left:
+    """What runs leave open, without what no stated input reaches.
+
+    Parameters
+    ----------
+    case : Case
+        The candidate on its way.
+    whole : sequence of Marked
+        Its sources.
+    left : Left
+        What its runs left.
+    """
+    proved = _with_proved(case, whole, left.seen)
+    if proved == left.seen:
+        return left
+    rest = left_of(whole, proved, case.candidate)
+    open_ = {(c.at, c.how, c.constant, missing) for c, missing in rest.comparisons}
+    comparisons = [(c, missing) for c, missing in left.comparisons
+                   if (c.at, c.how, c.constant, missing) in open_]  # fmt: skip
+    return replace(left, comparisons=comparisons, lines=left.lines & rest.lines)
+
+
+def _with_proved(case: Case, whole: Sequence[Marked], seen: bytes) -> bytes:
+    """The marks that runs have set, and with them those that no stated input can set."""
+    made = bytearray(seen)
+    for m in whole:
+        text = _for_any_input(m, seen, case.original.inputs, alone=len(whole) == 1)
+        own = Program({FILE: text}, "serial", build=BUILD, made_of=case.candidate.text)
+        built = case.bench.build(own, LINKED)
+        asked, left = _bytes_of(text), _bytes_of(built.said.stdout) if built.ok else None
+        for offset in asked - left if asked and left is not None else ():
+            made[offset] = 1
+    return bytes(made)
+
+
+def _bytes_of(text: str) -> set[int] | None:
+    """Bytes that the marks of a text may set; None where a mark is not known."""
+    made = set[int]()
+    for kind, number, way in MARK.findall(text):
+        if not number.isdecimal():
+            if number.startswith("%"):
+                return None
+        elif kind == "at":
+            made.add(int(number))
+        elif way.isdecimal():
+            made.add(int(number) + int(way))
+        else:
+            made |= set(range(int(number), int(number) + WAYS[kind]))
+    return made
+
+
+def _for_any_input(m: Marked, seen: bytes, inputs: ProgramInputs, *, alone: bool) -> str:
+    """A marked text whose marks are calls, and whose arguments are any of their ranges."""
+    made = "\n".join(_AnyInput(m.text, inputs, alone=alone).rows(still_asked(m.text, seen, ())))
+    return f"{made}\n{DECLARED}"
+
+
+class _AnyInput:
+    """Rows of a text as they are for any input: ``alone`` says that nothing else calls it."""
+
+    def __init__(self, code: str, inputs: ProgramInputs, *, alone: bool) -> None:
+        self.stated = Stated(code, stated_ends(inputs))
+        self.inputs, self.alone = inputs, alone
+        self.truths = set(OF_TRUTH.findall(code))
+        self.numbers = 0
+
+    def rows(self, every: Iterator[str]) -> Iterator[str]:
+        function = ""
+        for row in every:
+            if m := DEFINED.match(row):
+                function = m["name"]
+            if not ASSUMES.search(row):
+                yield from self._row(function, row)
+
+    def _row(self, function: str, row: str) -> Iterator[str]:
+        if m := OF_BYTE.match(row):
+            yield f"  call void @rheostat_at(i32 {m[1]})"
+        elif m := OF_WAY.match(row):
+            kind = "way" if m[1] in self.truths else "part"
+            yield f"  call void @rheostat_{kind}(i32 {m[2]}, i64 {m[1]})"
+        elif (place := self.stated.argument_read(function, row)) and (m := NUMBER.match(row)):
+            yield from self._any(place, m[1], m[2])
+        elif (m := REGION.search(row)) and m[1] in self.stated.regions:
+            yield from self._called(function, m)
+        else:
+            if re.match(r"\s+unreachable\b", row):
+                yield "  call void @rheostat_end()"
+            yield self._unpromised(function, row)
+
+    def _any(self, place: int, value: str, type_: str) -> Iterator[str]:
+        """Any number of a range: so many steps behind its first."""
+        low, high = self.stated.stated[place]
+        step = self.inputs.ranges[self.inputs.arguments[place - 1][1:-1]].multiple_of
+        first = -(-low // step) * step
+        self.numbers += 1
+        name = f"%rheostat_any.{self.numbers}"
+        count = max(1, (high - first) // step + 1)
+        yield (f"  {name} = call {type_} @rheostat_any_{type_}(), "
+               f"!range !{{{type_} 0, {type_} {count}}}")  # fmt: skip
+        yield f"  {name}.steps = mul nuw nsw {type_} {name}, {step}"
+        yield f"  {value} = add nsw {type_} {name}.steps, {first}"
+
+    def _called(self, function: str, m: re.Match[str]) -> Iterator[str]:
+        """A parallel region as a call; what its threads change may be anything at any call."""
+        region, given = m[1], POINTER.findall(m[2])
+        names, changed = self.stated.parameters[region][OWN:], self.stated.changed(region)
+        for pointer, name in zip(given, names, strict=False):
+            said = self.stated.defined[function].get(pointer, "")
+            if name in changed or not said.startswith("alloca ptr"):
+                if name in changed or not SCALAR.match(said):
+                    yield f"  call void @rheostat_shared(ptr {pointer})"
+                continue
+            self.numbers += 1
+            yield f"  %rheostat_held.{self.numbers} = load ptr, ptr {pointer}"
+            yield f"  call void @rheostat_shared(ptr %rheostat_held.{self.numbers})"
+        passed = "".join(f", ptr {p}" for p in ("@rheostat_thread", "@rheostat_thread", *given))
+        yield f"  call void @{region}({passed[2:]})"
+
+    def _unpromised(self, function: str, row: str) -> str:
+        """A row without what it promises; functions that main alone leads to are its own."""
+        if m := ATTRIBUTES.match(row):
+            return f'attributes {m[1]} = {{ "of" }}'
+        if self.alone and function != "main" and row.startswith("define "):
+            row = COMDAT.sub("", LINKAGE.sub("define internal ", row))
+        m = MANY.match(row) if function == "main" else None
+        if m and m["value"] == next(iter(self.stated.parameters["main"]), ""):
+            return f"  store i32 {len(self.inputs.arguments) + 1}, ptr {m['place']}"
+        return PROMISED.sub("", WRAPS.sub(r"\1 ", row))

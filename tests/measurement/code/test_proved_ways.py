@@ -1,0 +1,110 @@
+"""What no stated input reaches, as the compiler proves it, and what rests on no proof."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from rheostat.measurement.code.kept_results import KeptResults
+from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.programs.program_inputs import InputRange, ProgramInputs
+from rheostat.measurement.code.reached.marked_text import marked
+from rheostat.measurement.code.reached.open_marks import left_of
+from rheostat.measurement.code.reached.proved_ways import _bytes_of, without_proved
+from rheostat.measurement.code.sandboxed.sandbox import Bubblewrap, sandbox, workspace
+from rheostat.measurement.code.toolchain import absent
+from rheostat.measurement.code.workbench import Workbench
+
+LACKING = Bubblewrap().why() or absent("gcc", "clang")
+INPUTS = ProgramInputs({"n": InputRange(64, 4096, multiple_of=16),
+                        "s": InputRange(1, 9999, kind="seed")}, ("{n}", "{s}"))  # fmt: skip
+TEXT = """#include <stdio.h>
+#include <stdlib.h>
+static long four(const int *a, int n) {
+  long s = 0;
+  int i = 0;
+  for (; i + 4 <= n; i += 4) s += a[i] + a[i + 1] + a[i + 2] + a[i + 3];
+  for (; i < n; i++) /* proved: a multiple of four */
+    s += a[i];
+  return s;
+}
+static long early(const int *a, long many) {
+  if (many == 0) return 1; /* proved */
+  if (many == 48) return 2; /* proved: below the range */
+  if (many == 72) return 2; /* proved: no multiple */
+  if (many == 80) return 3; /* open */
+  return a[many - 1];
+}
+static long promised(int n, const int *restrict a, int *restrict b) {
+  if (n * 3000000 < 0) return 5; /* open: it wraps */
+  if (n == 96) __builtin_unreachable(); /* open */
+  __builtin_assume(n != 112);
+  if (n == 112) return 7; /* open */
+  b[0] = a[0] + 1;
+  if (b[0] == a[0]) return 8; /* open */
+  return 0;
+}
+static long shared(int n) {
+  int known = 0;
+  long s = 0;
+#pragma omp parallel reduction(+ : s)
+  {
+    int was;
+#pragma omp atomic read
+    was = known;
+    if (was != 0) s += 9; /* open: another thread */
+#pragma omp atomic write
+    known = 1;
+    if (n < 64) s++; /* proved */
+  }
+#pragma omp target teams distribute parallel for reduction(+ : s)
+  for (int i = 0; i < n; i++)
+    if (i < 70) s++; /* open: parts of the loop are given as numbers */
+  return s;
+}
+int main(int argc, char **argv) {
+  int n = argc > 1 ? atoi(argv[1]) : 100;
+  unsigned s = argc > 2 ? strtoul(argv[2], NULL, 10) : 1;
+  int *a = malloc(n * sizeof *a);
+  for (int i = 0; i < n; i++) { s = s * 1664525u + 1013904223u; a[i] = s >> 4; }
+  if (a[n / 2] == 12345) n--; /* open: data */
+  if (argc > 3) n = 0; /* proved: two arguments */
+  int m = atoi(argv[1]);
+  printf("%ld\\n", four(a, m) + early(a, m) + promised(m, a, a) + shared(m));
+  return n;
+}
+"""
+
+
+def _case(bench):
+    program = Program({"a.c": TEXT}, "target", flags=("-O2",), inputs=INPUTS)
+    return SimpleNamespace(bench=bench, original=program, candidate=program)
+
+
+@pytest.mark.skipif(bool(LACKING), reason=LACKING)
+def test_what_no_stated_input_reaches_is_proved_and_nothing_by_a_promise():
+    """As of runs in which each comparison came out false each time."""
+    with workspace() as folder:
+        walls = sandbox()
+        case = _case(Workbench(walls, folder, ours=KeptResults.ours(walls.name)))
+        (made,) = case.bench.compiler_texts(case.candidate)
+        whole = [marked(made.said.stdout, case.candidate.files)]
+        seen = bytearray(whole[0].end)
+        for c in whole[0].comparisons:
+            seen[c.offset] = 1
+        left = left_of(whole, bytes(seen), case.candidate)
+        rest = without_proved(case, whole, left)
+    rows = TEXT.splitlines()
+    asked = {n for n, row in enumerate(rows, 1) if "/* open" in row or "/* proved" in row}
+    before, after = ({c.at[1] for c, _ in x.comparisons} & asked for x in (left, rest))
+    assert before - after == {n for n in before if "/* proved" in rows[n - 1]}
+    line = "a.c", rows.index("    s += a[i];") + 1
+    assert line in left.lines - rest.lines
+
+
+def test_a_mark_that_is_not_known_proves_nothing():
+    assert _bytes_of("call void @rheostat_at(i32 %sink)") is None
+    text = "invoke void @rheostat_way(i32 4, i64 %x)\n tail call void @rheostat_way(i32 7, i64 1)"
+    assert _bytes_of(text) == {4, 5, 8}
+    assert _bytes_of("call void @rheostat_part(i32 2, i64 %x)") == {2, 3, 4}
