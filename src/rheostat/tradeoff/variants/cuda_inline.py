@@ -157,8 +157,8 @@ def _parameters(function: Node) -> list[Node]:
 
 def _declared(source: CSource) -> Any:
     def name(node: Node) -> str:
-        found = [n for n in walk(node) if n.type == "identifier"]
-        return source.text_of(found[0]) if found else ""
+        named = [n for n in walk(node) if n.type == "identifier"]
+        return source.text_of(named[0]) if named else ""
 
     return name
 
@@ -184,9 +184,9 @@ def _template_values(
     for parameter, argument in zip(_parameters(function), given, strict=False):
         kind = QUALIFIERS.sub("", source.text_of(parameter)).replace("&", " ").split()
         if len(kind) == 2 and kind[0] in names and kind[0] not in values:
-            found = type_of(source, argument, types)
-            if found:
-                values[kind[0]] = found
+            its_type = type_of(source, argument, types)
+            if its_type:
+                values[kind[0]] = its_type
     return values if set(names) <= set(values) else None
 
 

@@ -261,30 +261,30 @@ class _Lanes:
             above, below = above.parent, above
 
     def _exchange(self, call: Node, node: Node) -> tuple[str, str]:
-        found = EXCHANGE.fullmatch(self._said(call.child_by_field_name("function")))
-        assert found is not None
+        exchange = EXCHANGE.fullmatch(self._said(call.child_by_field_name("function")))
+        assert exchange is not None
         given = call.child_by_field_name("arguments").named_children
-        mask = self._said(given[0]) if found[2] else "~0u"
-        given = given[1:] if found[2] else given
+        mask = self._said(given[0]) if exchange[2] else "~0u"
+        given = given[1:] if exchange[2] else given
         name = self._new("lanes", len(self.arrays) + 1)
         place = f"{name}[{self.me}]"
-        if found[1] in VOTES:
+        if exchange[1] in VOTES:
             if len(given) != 1:
-                raise _UnknownExchangeError(found[0])
+                raise _UnknownExchangeError(exchange[0])
             self.arrays.append(f"__shared__ int {name}[{MOST}] = {{}};")
             self.votes.append(name)
-            self.kind = "unsigned" if found[1] == "ballot" else "int"
+            self.kind = "unsigned" if exchange[1] == "ballot" else "int"
             votes = f"lane_votes({name}, {self.me}, {self.all}, {mask})"
             every = f"lane_mask({self.me}, {self.all}, {mask})"
-            read = VOTES[found[1]].format(votes, every)
+            read = VOTES[exchange[1]].format(votes, every)
             return f"{place} = ({self._said(given[0])}) != 0;", f"({read})" if " " in read else read
         if len(given) not in (2, 3):
-            raise _UnknownExchangeError(found[0])
+            raise _UnknownExchangeError(exchange[0])
         kind = type_of(self.source, given[0], self.types) or self._result(call, node)
         self.arrays.append(f"__shared__ {kind} {name}[{MOST}] = {{}};")
         self.kind = kind
         rest = ", ".join([self.me, self._said(given[1]), self.all, *map(self._said, given[2:])])
-        read = f"{name}[{SHUFFLES[found[1]]}({rest})]"
+        read = f"{name}[{SHUFFLES[exchange[1]]}({rest})]"
         return f"{place} = {self._said(given[0])};", read
 
     def _result(self, call: Node, node: Node) -> str:

@@ -47,18 +47,15 @@ from rheostat.measurement.code.workbench import Built
 WHY = "what no run reached cannot be vouched for"
 UNREAD = "it cannot be built with marks of what is reached, the original can"
 UNMARKED = ("cuda", "opencl")
-"""Languages whose programs are not marked, but for CUDA on the host: originals, and candidates that
-take the place of CUDA.
-
-What comes out one way in such an original is not known of a device, and a line of its text is its
-own question."""
+"""Languages that are not marked, but for CUDA on the host: originals, and what takes their place.
+What comes out one way there is not known of a device, and a line of its text is its own question.
+"""
 SOME_THREADS = (4, 64, 7, 2, 17)
 FEW, SOME, MOST = 6, 64, 512
 """Inputs that are run with many threads; of many inputs, how many are run at first, and at all."""
-ENDS_S = 0.5
-"""CPU seconds of many inputs where only ends of values are left to be seen."""
-THREADS_S = 1.0
-"""The same of those that are run with many threads, which may wait for each other on few cores."""
+ENDS_S, THREADS_S = 0.5, 1.0
+"""CPU seconds of many inputs where only ends of values are left to be seen; and of those that are
+run with many threads, which may wait for each other on few cores."""
 TIES = re.compile(r"==.*&&.*[<>]|[<>].*&&.*==")
 """The lower index of two equal values, whose order `races` looks at: whether both ways are taken
 hangs on the data, and so does whether one of nothing at all (`best > 0`) may be among them."""
