@@ -15,7 +15,13 @@ from rheostat.measurement.code.races.lock_sets import in_another_order, without_
 from rheostat.measurement.code.races.simd_updates import lanes_update
 from rheostat.measurement.code.reached.compared_numbers import numbers_in
 from rheostat.measurement.code.sandboxed.capture import SandboxLimits
-from rheostat.measurement.code.surroundings.another_library import OTHERWISE, _resorted, elsewhere
+from rheostat.measurement.code.surroundings import another_library
+from rheostat.measurement.code.surroundings.another_library import (
+    OTHERWISE,
+    UNSIGNED,
+    _resorted,
+    elsewhere,
+)
 from rheostat.measurement.code.verdict import Finding
 from rheostat.measurement.code.workbench import Workbench, roomy
 from tests.measurement.code.rung_cases import (
@@ -185,6 +191,18 @@ def test_sorts_of_c_plus_plus_are_replaced_but_where_a_build_is_the_program_s_ow
     for other in (replace(sorts, build=("make",)), Program({"a.c": "sort (v);"}),
                   Program({"a.cpp": "resort(v);"})):  # fmt: skip
         assert _resorted(other) is other
+
+
+def test_sorts_are_replaced_only_where_equal_elements_are_done_otherwise(case, box, monkeypatch):
+    """What shows with another type of characters is not said of an order, nor built for it."""
+    case.candidate = Program({"a.cc": "candidate std::sort(v.begin(), v.end());"})
+    monkeypatch.setattr(another_library, "_built_otherwise",
+                        lambda _: iter([(UNSIGNED, {}, 1, ("-funsigned-char",))]))  # fmt: skip
+    asked = answers(case, monkeypatch, None)
+    assert elsewhere(case) == []
+    with_header = ["-include" in program.flags for program, _, _ in asked]
+    assert with_header == [False, True]
+    assert "-funsigned-char" in asked[0][0].flags
 
 
 # --- inputs at a candidate's own numbers -------------------------------------------------------

@@ -22,8 +22,9 @@ def test_only_what_the_compiler_refuses_counts(status: int, stopped: str, refuse
     built = SimpleNamespace(ok=run.ok, said=run)
     bench = SimpleNamespace(compiler_texts=lambda *_, **__: [built])
     case: Any = SimpleNamespace(
-        bench=bench, original=SimpleNamespace(inputs=SimpleNamespace(ranges={"n": (1, 9)}))
-    )
+        bench=bench, original=SimpleNamespace(inputs=SimpleNamespace(ranges={"n": (1, 9)})),
+        original_on_host=False,
+    )  # fmt: skip
     program = Program({"p.c": "int main(void) { return 0; }"}, "serial")
     assert _refused(case, program) is refused
 

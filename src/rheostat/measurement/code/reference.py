@@ -30,11 +30,12 @@ from rheostat.measurement.code.parsing.compare_output import (
     spread,
 )
 from rheostat.measurement.code.parsing.diagnostics import compiler_findings, not_on_host
-from rheostat.measurement.code.programs.expected import SLOWER, SPARE_S, Expected
+from rheostat.measurement.code.programs.expected import SPARE_S, Expected
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.programs.program_inputs import ProgramInput, powers_of_two
 from rheostat.measurement.code.sandboxed.capture import SandboxLimits, SandboxRun
 from rheostat.measurement.code.toolchain import SANITIZER_OPTIONS, compiler_absent, family_of
+from rheostat.measurement.code.tried_together import tried_together
 from rheostat.measurement.code.workbench import Built, Workbench, roomy
 
 INPUTS = 4
@@ -46,8 +47,6 @@ VARIED_PART, LOW_PART = (0.5, 1.0), (0.0, 0.03)
 MANY, MANY_SMALL, MANY_S, MOST_MANY_B = 8192, 2048, 2.5, 2**22
 """Inputs and small ones that are run one after the other, CPU seconds and bytes of each.  Mistakes
 that others wrote are found by one small input in a hundred, by one large one in up to 5,000."""
-OF_KERNELS = 0.7
-"""Of these seconds: of 20 wrong ones with kernels one showed only there, on one input in 350."""
 CORNER_SEEDS, FEW_NEAR = 12, 4
 """Seeds at each corner of the sizes; inputs at a candidate's own numbers where starts are dear."""
 MOST_AGAIN_S = 1.0
@@ -175,8 +174,7 @@ class Reference:
         longest, nothing = self.expected[0], ProgramInput()
         if not self.original.inputs.ranges and longest.cpu_s > MOST_AGAIN_S:
             return ()
-        few = SandboxLimits(wall_s=SPARE_S + SLOWER * longest.wall_s,
-                            cpu_s=SPARE_S + SLOWER * longest.cpu_s)  # fmt: skip
+        few = longest.limits_of_others()
         given = nothing if self.original.inputs.ranges else nothing.elsewhere(self._called)
         _, expected = self._try(given, few, least=1 if self.starts_dearly else 2)
         return () if expected is None else (expected,)
@@ -200,7 +198,7 @@ class Reference:
         """Inputs drawn from parts of the ranges, as many as are run in the time there is."""
         inputs = self.original.inputs
         made: list[tuple[ProgramInput, str | None]] = []
-        most_s = MANY_S / part * (OF_KERNELS if self.original.runs_kernels else 1.0)
+        most_s = MANY_S / part * (0.8 if self.original.takes_turns else 1.0)
         if not inputs.ranges or self.count < INPUTS or self.starts_dearly:
             return ()
         rng = np.random.default_rng([self.seed, 5])
@@ -228,13 +226,9 @@ class Reference:
 
     def _those_that_run(self, inputs: Iterable[ProgramInput]) -> tuple[Expected, ...]:
         """What the original prints on inputs that are not known yet, where it runs in time."""
-        longest = self.expected[0]
-        few = SandboxLimits(wall_s=SPARE_S + SLOWER * longest.wall_s,
-                            cpu_s=SPARE_S + SLOWER * longest.cpu_s)  # fmt: skip
         known = [e.given.values for e in (*self.expected, *self.small)]
         new = [given for given in inputs if given.values not in known]
-        tried = [self._try(given, few, least=1)[1] for given in new]
-        return tuple(e for e in tried if e is not None)
+        return self._each(new, self.expected[0].limits_of_others())
 
     def around(self, numbers: Sequence[int]) -> tuple[Expected, ...]:
         """Inputs at these sizes and beside them, where the original runs so in a quick run."""
@@ -242,8 +236,14 @@ class Reference:
         few = SandboxLimits(wall_s=5 * SPARE_S, cpu_s=SPARE_S)
         near = self.original.inputs.around(numbers, rng)
         near = near[:: max(1, len(near) // FEW_NEAR)] if self.starts_dearly else near
-        tried = (self._try(g, few, least=1)[1] for g in near)
-        return tuple(e for e in tried if e is not None)
+        return self._each(near, few)
+
+    def _each(self, inputs: Sequence[ProgramInput], few: SandboxLimits) -> tuple[Expected, ...]:
+        """Inputs as candidates are run on them, where the original ends well within limits."""
+        quick = [] if self.starts_dearly or not self.clean else self.expected[:1]
+        known = tried_together(self.bench, self.built, inputs, quick, few, self.tolerance)
+        each = (e or self._try(g, few, least=1)[1] for g, e in zip(inputs, known, strict=True))
+        return tuple(e for e in each if e is not None)
 
     @cached_property
     def agreed(self) -> Tolerance:

@@ -24,6 +24,11 @@ class Expected:
     wall_s: float
     filled: str = ""
 
+    def limits_of_others(self) -> SandboxLimits:
+        """What the original itself may use on other inputs."""
+        return SandboxLimits(wall_s=SPARE_S + SLOWER * self.wall_s,
+                             cpu_s=SPARE_S + SLOWER * self.cpu_s)  # fmt: skip
+
     def limits(self, threads: int = 1) -> SandboxLimits:
         """What a candidate may use on this input with so many threads."""
         cpu_s = SPARE_S + SLOWER * self.cpu_s

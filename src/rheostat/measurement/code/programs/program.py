@@ -13,6 +13,7 @@ from rheostat.core.storage.files import ordinary_file, read_text
 from rheostat.errors import DataError
 from rheostat.measurement.code.programs.program_inputs import ProgramInputs, inputs_of
 
+WAITS = re.compile(r"\b(?:barrier|work_group_barrier|__sync\w+|\w+_sync)\s*\(")
 LANGUAGES = ("serial", "openmp", "target", "cuda", "opencl")
 C, CXX, CUDA = (".c",), (".cc", ".cpp", ".cxx", ".C"), (".cu",)
 SOURCES = (*C, *CXX, *CUDA)
@@ -137,9 +138,9 @@ class Program:
         return "\n".join(self.files[p] for p in self.files)
 
     @property
-    def runs_kernels(self) -> bool:
-        """Whether it is CUDA, or OpenCL whose kernels are compiled beforehand."""
-        return self.language == "cuda" or self.holds_kernels
+    def takes_turns(self) -> bool:
+        """Whether it has work-items, or CUDA's threads, that wait for each other."""
+        return bool(WAITS.search(self.text)) and (self.language == "cuda" or self.holds_kernels)
 
     @property
     def holds_kernels(self) -> bool:

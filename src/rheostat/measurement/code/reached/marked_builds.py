@@ -5,18 +5,23 @@ from __future__ import annotations
 import shlex
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from rheostat.measurement.code.altered.hash_texts import factors_mixed
 from rheostat.measurement.code.bundled import bundled
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.device_kernels.cuda_on_host import objects_of
 from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.programs.program_inputs import ProgramInput
 from rheostat.measurement.code.reached.compared_numbers import numbers_in
 from rheostat.measurement.code.reached.marks import ARRAY, Marked, still_asked
+from rheostat.measurement.code.sandboxed.capture import SandboxLimits
 from rheostat.measurement.code.toolchain import TEXT, BuildKind, object_file, quick_linker
-from rheostat.measurement.code.workbench import Built
+from rheostat.measurement.code.workbench import Built, Workbench
 
 RUNTIME = "reached.c"
+FEW, MOST_S = 6, 60.0
+"""Inputs that are forks each, and CPU seconds of more where nobody limits them."""
 LINKED = BuildKind("reached", "clang", (), "-O1")
 
 
@@ -69,3 +74,18 @@ def with_marks(
     values = max(1, sum(len(m.values) for m in whole))
     texts[RUNTIME] = f"#define REACHED_B {whole[-1].end}\n#define VALUES {values}\n{runtime}"
     return linked(program, texts)
+
+
+def run_marked(
+    bench: Workbench, built: Built, inputs: Sequence[ProgramInput], limits: SandboxLimits,
+    threads: int, most_cpu_s: float, place: Path,
+) -> None:  # fmt: skip
+    """Run a program on inputs so that it leaves its marks in a folder.
+
+    Where many are run on one thread they share memory: what they print is not asked, and the
+    marks lie in a file.
+    """
+    if threads == 1 and len(inputs) > FEW:
+        bench.run_many(built, inputs, limits, most_cpu_s or MOST_S, kept=place)
+    else:
+        bench.run_each(built, inputs, limits, threads=threads, kept=place, most_cpu_s=most_cpu_s)

@@ -28,6 +28,7 @@ from rheostat.measurement.code.reached.marked_builds import (
     LINKED,
     compiler_texts,
     factors_of_original,
+    run_marked,
     with_marks,
 )
 from rheostat.measurement.code.reached.marked_text import marked
@@ -340,8 +341,7 @@ def _stages(
         for number, (inputs, count) in enumerate(_runs(case, program, own_edges)):
             limits = case.limits(case.reference.expected[0], count)
             seconds = most_s[0] if len(inputs) > 2 * SOME else THREADS_S * (count > 1)
-            case.bench.run_each(built, inputs, limits, threads=count, kept=place,
-                                most_cpu_s=seconds)  # fmt: skip
+            run_marked(case.bench, built, inputs, limits, count, seconds, place)
             seen = _bytes(place / "reached", whole[-1].end)
             left = left_of(whole, seen, program)
             left.values = _near(whole, place / "values", numbers_in(case.original.text))

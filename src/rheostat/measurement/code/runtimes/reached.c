@@ -11,7 +11,8 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-__attribute__((aligned(4096))) char rheostat_reached[REACHED_B] = {0};
+/* Whole pages, so that nothing else lies under the file. */
+__attribute__((aligned(4096))) char rheostat_reached[(REACHED_B + 4095) & ~4095] = {0};
 
 typedef struct { long least, most, least_in, most_in; } Kept;
 static Kept here[VALUES];
@@ -59,9 +60,13 @@ __attribute__((destructor)) static void keep(void) {
   close(file);
 }
 
-__attribute__((constructor(101))) static void share(void) {
-  const char *folder = getenv("XDG_CACHE_HOME");
+/* Before any constructor, so that it is shared, and left alone, where runs share their memory. */
+static void share(int argc, char **argv, char **environment) {
+  const char *folder = 0;
   char path[4096];
+  (void)argc, (void)argv;
+  for (char **e = environment; *e; e++)
+    if (!strncmp(*e, "XDG_CACHE_HOME=", 15)) folder = *e + 15;
   if (!folder) return;
   snprintf(path, sizeof path, "%s/reached", folder);
   int file = open(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
@@ -69,6 +74,7 @@ __attribute__((constructor(101))) static void share(void) {
   mmap(rheostat_reached, REACHED_B, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0);
   close(file);
 }
+__attribute__((section(".preinit_array"), used)) static void (*const first)(int, char **, char **) = share;
 #ifdef __cplusplus
 }
 #endif

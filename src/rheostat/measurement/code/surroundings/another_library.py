@@ -70,11 +70,11 @@ def elsewhere(case: Case) -> list[Finding]:
         def printed(
             program: Program, inputs: Sequence[ProgramInput],
             environment: dict[str, str] = environment, threads: int = threads,
-            flags: tuple[str, ...] = flags,
+            flags: tuple[str, ...] = flags, how: str = how,
         ) -> list[str | None]:  # fmt: skip
             program = replace(program, flags=(*flags, *program.flags))
-            made = case.bench.build(_resorted(program), case.kind)
-            made = made if made.ok else case.bench.build(program, case.kind)
+            made = case.bench.build(_resorted(program), case.kind) if how == OTHERWISE else None
+            made = made if made and made.ok else case.bench.build(program, case.kind)
             limits = case.limits(case.reference.expected[0], threads)
             return case.bench.run_each(made, inputs, limits, environment=environment,
                                        threads=threads, beside=(LIBRARY,))  # fmt: skip
