@@ -32,6 +32,8 @@ from rheostat.measurement.code.surroundings.device_regions import (
     never_on_device,
     with_closed_memory,
 )
+from rheostat.measurement.code.surroundings.hidden_digits import WHY as HIDDEN
+from rheostat.measurement.code.surroundings.hidden_digits import hidden_digits
 from rheostat.measurement.code.toolchain import (
     CLANG,
     DEVICE,
@@ -174,7 +176,8 @@ def _on_many(case: Case) -> Evidence:
         return case.failed("output", rare)
     if otherwise := elsewhere(case):
         return case.failed("output", otherwise)
-    every_doubt = ((other_data, DATA), (unreached, WHY), (idle_kernels, IDLE), (weak_hashes, ALIKE),
+    every_doubt = ((hidden_digits, HIDDEN), (other_data, DATA), (unreached, WHY),
+                   (idle_kernels, IDLE), (weak_hashes, ALIKE),
                    (never_shown, NO_EFFECT))  # fmt: skip
     for doubts, why in every_doubt:
         if findings := doubts(case):

@@ -4,12 +4,14 @@
    RHEOSTAT_PROCESSORS says how many processors there are; with many of them pages, caches and their
    lines are larger, with one of them nothing is known of caches.  RHEOSTAT_WITHOUT_KERNELS: no kernel
    of OpenCL runs.  RHEOSTAT_BACKWARD: OpenCL's work-items are numbered from the last, and so run in
-   another order.  RHEOSTAT_LATE: copies that nobody waits for are made when somebody waits.
+   another order.  RHEOSTAT_PRECISE: numbers are printed with all their digits.  RHEOSTAT_LATE: copies that nobody waits for are made when somebody waits.
    Loaded before the program. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
 #include <dlfcn.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
@@ -112,6 +114,57 @@ int omp_get_num_procs(void) { return (int)sysconf(ONLINE); }
 unsigned _ZNSt6thread20hardware_concurrencyEv(void);
 unsigned _ZNSt6thread20hardware_concurrencyEv(void) {
   return (unsigned)processors((int)sysconf(ONLINE)); /* 0 where it is not known */
+}
+
+/* What is printed of a floating-point number: a format with all digits, apart from what stands before it. */
+static char *precise(const char *format) {
+  const char *said = getenv("RHEOSTAT_PRECISE");
+  char *made = said && *said ? malloc(8 * strlen(format) + 1) : 0, *to = made;
+  while (made && *format) {
+    const char *from = format++;
+    if (*from == '%' && *format != '%') {
+      format += strspn(format, "-+ #0'");
+      int is_wide = *format >= '1' && *format <= '9';
+      format += strspn(format, ".0123456789l");
+      if (*format && strchr("fFeEgG", *format)) {
+        strcpy(to, is_wide ? " %.17g" : "%.17g");
+        to += strlen(to);
+        format++;
+        continue;
+      }
+    } else if (*from == '%') {
+      format++;
+    }
+    memcpy(to, from, format - from);
+    to += format - from;
+  }
+  if (made) *to = 0;
+  return made;
+}
+int vfprintf(FILE *restrict to, const char *restrict format, va_list given) {
+  char *whole = precise(format);
+  int count = NEXT(vfprintf)(to, whole ? whole : format, given);
+  free(whole);
+  return count;
+}
+#define PRINTED(to)                           \
+  va_list given;                              \
+  va_start(given, format);                    \
+  int count = vfprintf(to, format, given);    \
+  va_end(given);                              \
+  return count
+int vprintf(const char *restrict format, va_list given) { return vfprintf(stdout, format, given); }
+int printf(const char *restrict format, ...) { PRINTED(stdout); }
+int fprintf(FILE *restrict to, const char *restrict format, ...) { PRINTED(to); }
+int __printf_chk(int flag, const char *restrict format, ...) { PRINTED(stdout); }
+int __fprintf_chk(FILE *to, int flag, const char *format, ...) { PRINTED(to); }
+/* C++'s streams print so, and have room for what comes. */
+int vsnprintf(char *restrict to, size_t room, const char *restrict format, va_list given) {
+  const char *said = getenv("RHEOSTAT_PRECISE"), *digits = strstr(format, ".*");
+  if (!said || !*said || !digits || strlen(digits) != 3 || !strchr("fFeEgG", digits[2]))
+    return NEXT(vsnprintf)(to, room, format, given);
+  va_arg(given, int);
+  return snprintf(to, room, "%.17g", va_arg(given, double));
 }
 
 /* Kernels that are left out: what waits for one waits for what was put before it. */

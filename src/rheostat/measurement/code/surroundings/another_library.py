@@ -64,7 +64,7 @@ def elsewhere(case: Case) -> list[Finding]:
     list of Finding
         Empty also where it asks for none of them, or the original prints something else then.
     """
-    known = _known(case)
+    known = known_inputs(case)
     for how, environment, threads, flags in _ways(case):
 
         def printed(
@@ -144,8 +144,14 @@ def _bytes(built: Built) -> bytes:
     return path.read_bytes() if built.ok and path.is_file() else b""
 
 
-def _known(case: Case) -> list[tuple[ProgramInput, str]]:
-    """Inputs with the original's output: the largest, and those that are quick."""
+def known_inputs(case: Case) -> list[tuple[ProgramInput, str]]:
+    """Inputs with the original's output: the largest, and those that are quick.
+
+    Parameters
+    ----------
+    case : Case
+        The candidate on its way.
+    """
     reference = case.reference
     every = [*reference.small, *reference.expected[:1]]
     many = case.many[:: len(case.many) // SOME + 1]
