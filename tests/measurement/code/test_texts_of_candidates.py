@@ -162,6 +162,15 @@ def test_what_a_text_asks_that_no_run_shows_is_told_by_its_line(case, language, 
     assert unseen(replace(own), frozenset()) == []
 
 
+@pytest.mark.parametrize(("condition", "told"), [("if (x < y)", 1), ("", 0)])
+def test_a_wait_behind_a_condition_is_told_where_the_original_has_none(case, condition, told):
+    text = f"int candidate;\n{condition} {{\n#pragma omp taskwait\n}}\n"
+    own = replace(case, candidate=replace(program("candidate", "openmp"), files={"a.c": text}))
+    assert [f.line for f in unseen(own, frozenset())] == [3] * told
+    case.reference.original = replace(case.original, files={"a.c": text})
+    assert unseen(replace(own), frozenset()) == []
+
+
 def test_who_calls_a_clock_or_what_the_c_library_may_answer_otherwise_is_told(case):
     asked = frozenset(
         {

@@ -14,6 +14,7 @@ from rheostat.measurement.code.device_kernels.kernel_choices import kernel_choic
 from rheostat.measurement.code.device_kernels.narrow_kernels import narrow_counters
 from rheostat.measurement.code.reached.bounded_exponents import unbounded_exponents
 from rheostat.measurement.code.surroundings.addresses import addresses
+from rheostat.measurement.code.surroundings.conditional_waits import conditional_waits
 from rheostat.measurement.code.surroundings.constructs import unseen_constructs
 from rheostat.measurement.code.surroundings.header_macros import header_macros
 from rheostat.measurement.code.surroundings.libc_functions import is_known
@@ -142,5 +143,6 @@ def unseen(case: Case, asked: frozenset[str]) -> list[Finding]:
                 found_at.append(Finding("calls", name, line, f"{m[0]}: {message}"))
     by_text = narrow_counters(case) + kernel_choices(case) + unbounded_exponents(case)
     by_text += unseen_constructs(case)
-    by_text += [] if thread_rooms(case.original) else thread_rooms(case.candidate)
+    for rule in (thread_rooms, conditional_waits):
+        by_text += [] if rule(case.original) else rule(case.candidate)
     return found_at or header_macros(case) or addresses(case) or by_text

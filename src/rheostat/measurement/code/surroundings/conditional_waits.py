@@ -1,0 +1,70 @@
+"""Waits for tasks, or for a team, that only some sizes reach: ``if (n < most) taskwait``.
+
+Races are looked for on small inputs.  A wait behind a condition that the tasks do not stand behind
+may be left out on larger ones.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from rheostat.measurement.code.programs.program import PRAGMA, Program
+from rheostat.measurement.code.races.simd_updates import without_comments
+from rheostat.measurement.code.verdict import Finding
+
+WAIT = re.compile(PRAGMA + r"\s+(?:taskwait|barrier)\b")
+TASK = re.compile(PRAGMA + r"\s+task(?:loop)?\b")
+CONDITION = re.compile(r"(?:\belse|\bif\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))\s*$")
+MOST_BEFORE = 400
+"""Characters before a statement in which its condition begins."""
+SAID = "it is waited for only where a condition holds, and races are looked for on small inputs"
+
+
+def conditional_waits(program: Program) -> list[Finding]:
+    r"""Each of them, by its line.
+
+    Examples
+    --------
+    >>> text = "if (n < most) {{\n{0}#pragma omp taskwait\n}}\n"
+    >>> [f.line for f in conditional_waits(Program({"a.c": text.format("")}))]
+    [2]
+    >>> conditional_waits(Program({"a.c": text.format("#pragma omp task\nf(n);\n")}))
+    []
+    >>> [f.line for f in conditional_waits(Program({"a.c": "if (n)\n#pragma omp barrier\n"}))]
+    [2]
+    """
+    return [
+        Finding("calls", name, text.count("\n", 0, at) + 1, SAID)
+        for name, text in program.files.items()
+        for at in _waits(without_comments(text))
+    ]
+
+
+def _waits(text: str) -> Iterator[int]:
+    for m in WAIT.finditer(text):
+        at = m.start()
+        opened = _opened(text, at)
+        behind = text[max(0, opened - MOST_BEFORE) : opened] if opened >= 0 else ""
+        alone = CONDITION.search(behind) and not TASK.search(text, opened, _closed(text, opened))
+        if alone or CONDITION.search(text[max(0, at - MOST_BEFORE) : at]):
+            yield at
+
+
+def _opened(text: str, at: int) -> int:
+    """Where the block begins that a place is in; -1 outside of all."""
+    deep = 0
+    for i in range(at - 1, -1, -1):
+        deep += (text[i] == "}") - (text[i] == "{")
+        if deep < 0:
+            return i
+    return -1
+
+
+def _closed(text: str, opened: int) -> int:
+    deep = 0
+    for i in range(opened, len(text)):
+        deep += (text[i] == "{") - (text[i] == "}")
+        if deep == 0:
+            return i
+    return len(text)
