@@ -9,7 +9,7 @@ from rheostat.measurement.code import verifier
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.reached import mutant_runs
 from rheostat.measurement.code.reached.margin_runs import margins
-from rheostat.measurement.code.reached.mutant_constants import Constant
+from rheostat.measurement.code.reached.mutant_constants import UsedNumber
 from rheostat.measurement.code.reached.mutant_text import Site, with_mutants
 from tests.measurement.code.test_reached import INPUTS, LACKING, SERIAL, by_lines, program
 
@@ -77,7 +77,7 @@ def test_what_changes_no_output_is_named_by_its_line(monkeypatch):
 
 
 def site(text, number=0, *, loop=False):
-    compares = Constant("i32", text, compares=True)
+    compares = UsedNumber("i32", text, compares=True)
     return Site(AT, number, constant=compares, in_loop=loop)
 
 

@@ -62,7 +62,7 @@ class Unit(NamedTuple):
     flags: tuple[Flag, ...]
 
 
-class Asked(NamedTuple):
+class AskedCall(NamedTuple):
     """What one call asks for."""
 
     inputs: tuple[str, ...]
@@ -71,11 +71,11 @@ class Asked(NamedTuple):
     flags: tuple[Flag, ...]
 
 
-def asked(call: CompilerCall) -> Asked:
+def asked(call: CompilerCall) -> AskedCall:
     """The words of a call; without inputs where it makes nothing.
 
     >>> asked(CompilerCall("/s", "/s/src", "cc", ("-O2", "-I..", "-Wall", "-c", "a.c")))
-    Asked(inputs=('src/a.c',), output='', compiles=True, flags=(('-O2',), ('-I.',)))
+    AskedCall(inputs=('src/a.c',), output='', compiles=True, flags=(('-O2',), ('-I.',)))
     """
     inputs: list[str] = []
     flags: list[Flag] = []
@@ -95,7 +95,7 @@ def asked(call: CompilerCall) -> Asked:
         elif word != "-c" and not CHANGES_NO_CODE.fullmatch(word):
             flags.append((word,))
     makes = not ONLY_LOOKS.intersection(call.words)
-    return Asked(tuple(inputs) if makes else (), output, "-c" in call.words, tuple(flags))
+    return AskedCall(tuple(inputs) if makes else (), output, "-c" in call.words, tuple(flags))
 
 
 def _with_value(call: CompilerCall, word: str, value: str) -> list[Flag]:
@@ -111,7 +111,7 @@ class _Made:
 
     objects: dict[str, Unit]
     archives: dict[str, tuple[str, ...]]
-    linked: dict[str, tuple[Asked, str]]
+    linked: dict[str, tuple[AskedCall, str]]
 
     @classmethod
     def by(cls, calls: Iterable[CompilerCall]) -> _Made:
@@ -131,7 +131,7 @@ class _Made:
                 made.linked[one.output or call.place("a.out")] = one, call.name
         return made
 
-    def libraries(self, linked: Asked) -> dict[Flag, str]:
+    def libraries(self, linked: AskedCall) -> dict[Flag, str]:
         """Archives of its own that a link names by ``-l``."""
         folders = [f[2:] for (f, *_) in linked.flags if f.startswith("-L")]
         return {
@@ -139,11 +139,11 @@ class _Made:
             for folder in folders if (path := f"{folder}/lib{flag[0][2:]}.a") in self.archives
         }  # fmt: skip
 
-    def units(self, linked: Asked, name: str) -> Iterator[Unit]:
+    def units(self, linked: AskedCall, name: str) -> Iterator[Unit]:
         """The sources that a link puts together, in its order."""
         for path in (*linked.inputs, *self.libraries(linked).values()):
             if path in self.archives:
-                yield from self.units(Asked(self.archives[path], "", False, ()), name)
+                yield from self.units(AskedCall(self.archives[path], "", False, ()), name)
             elif path in self.objects:
                 yield self.objects[path]
             elif PurePosixPath(path).suffix in C + CXX:

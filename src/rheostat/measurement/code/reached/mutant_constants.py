@@ -34,7 +34,7 @@ PACKED = {"float": "f4x", "double": "d", "i8": "b7x", "i16": "h6x", "i32": "i4x"
 
 
 @dataclass(frozen=True)
-class Constant:
+class UsedNumber:
     """A number that stands in an instruction; ``compares`` where it is compared with."""
 
     type_: str
@@ -55,7 +55,7 @@ class Constant:
     def near(self) -> list[float]:
         """What is a little more and less.
 
-        >>> Constant("i32", "40").near(), Constant("double", "8.0e+00").near()
+        >>> UsedNumber("i32", "40").near(), UsedNumber("double", "8.0e+00").near()
         ([41, 39], [9.0, 7.0])
         """
         c = self.value
@@ -65,7 +65,7 @@ class Constant:
     def far(self, *, loop: bool = False) -> list[float]:
         """What is far from it, also beyond all numbers if it is compared with and ends no ``loop``.
 
-        >>> Constant("i32", "40").far(), Constant("i8", "40", True).far()
+        >>> UsedNumber("i32", "40").far(), UsedNumber("i8", "40", True).far()
         ([10, 160], [10, 127, -128])
         """
         c = self.value
@@ -83,7 +83,7 @@ class Constant:
     def packed(self, value: float) -> bytes:
         r"""Eight bytes that hold the type's.
 
-        >>> Constant("i32", "7").packed(8)[:5]
+        >>> UsedNumber("i32", "7").packed(8)[:5]
         b'\x08\x00\x00\x00\x00'
         """
         return struct.pack("<" + PACKED[self.type_], value)
@@ -111,24 +111,24 @@ def sizes_in(rows: Iterable[str]) -> Counter[float]:
 
 def constants_of(
     row: str, own: Collection[float], once: Collection[str], functions: Collection[str]
-) -> list[Constant]:
+) -> list[UsedNumber]:
     """The constants of a row whose sizes are ``own``.
 
     Also of a store to a place set ``once``, and of what one of the text's ``functions`` is given.
 
     >>> constants_of("  %c = icmp sgt i32 %n, 56, !dbg !9", {56}, (), ())
-    [Constant(type_='i32', text='56', compares=True, start=24)]
+    [UsedNumber(type_='i32', text='56', compares=True, start=24)]
     >>> [c.text for c in constants_of("  call void @f(i32 noundef 56, i32 9)", {9}, (), {"f"})]
     ['9']
     """
     if m := USED.match(row):
         side = "left" if m["left"] else "right"
-        made = [Constant(m["type"], m[side], "cmp" in m["how"], m.start(side))]
+        made = [UsedNumber(m["type"], m[side], "cmp" in m["how"], m.start(side))]
     elif (stored := STORED.match(row)) and stored["place"] in once and (m := KEPT.match(row)):
-        made = [Constant(m["type"], m["right"], False, m.start("right"))]
+        made = [UsedNumber(m["type"], m["right"], False, m.start("right"))]
     elif (m := CALLED.search(row)) and _is_asked(m["name"], functions):
         start = m.start("given")
-        made = [Constant(g["type"], g["text"], False, start + g.start("text"))
+        made = [UsedNumber(g["type"], g["text"], False, start + g.start("text"))
                 for g in GIVEN.finditer(m["given"])]  # fmt: skip
     else:
         made = []
@@ -171,11 +171,11 @@ def is_usual(size: float) -> bool:
 
 
 def rows_with(
-    numbers: Sequence[int], row: str, some: Sequence[Constant], name: str
+    numbers: Sequence[int], row: str, some: Sequence[UsedNumber], name: str
 ) -> Iterator[str]:
     r"""The row with what a table has at these numbers in the place of its constants.
 
-    >>> rows = rows_with([4], "  %c = add i32 %n, 56", [Constant("i32", "56", start=19)], "%new")
+    >>> rows = rows_with([4], "  %c = add i32 %n, 56", [UsedNumber("i32", "56", start=19)], "%new")
     >>> print("\n".join(rows))
       %new.constant.0 = load i32, ptr getelementptr (i64, ptr @rheostat_constants, i64 4)
       %c = add i32 %n, %new.constant.0

@@ -25,7 +25,7 @@ from rheostat.measurement.code.reached.error_ends import DataFlow
 from rheostat.measurement.code.reached.idle_operations import COMPUTED, SIGNS, idle
 from rheostat.measurement.code.reached.marks import At
 from rheostat.measurement.code.reached.mutant_constants import (
-    Constant,
+    UsedNumber,
     constants_of,
     is_room,
     rows_with,
@@ -71,7 +71,7 @@ class Site:
     at: At
     number: int
     said: str = ""
-    constant: Constant | None = None
+    constant: UsedNumber | None = None
     in_loop: bool = False
 
 
@@ -167,7 +167,7 @@ class _Mutated:
         for one in self._with_sites(at, label, row, constant):
             yield one.removesuffix(said) + instead if one.endswith(said) else one
 
-    def _is_end(self, at: At, constant: Constant) -> bool:
+    def _is_end(self, at: At, constant: UsedNumber) -> bool:
         """Whether a number compared with is an array's size, or what a value beyond it becomes."""
         of_array = f"[{constant.text} x " in self.text_of_function
         return of_array or (*at[:2], constant.text) in self.given
@@ -189,7 +189,7 @@ class _Mutated:
         return any(map(_is_own, sides))
 
     def _site(
-        self, at: At, said: str = "", constant: Constant | None = None, *, in_loop: bool = False
+        self, at: At, said: str = "", constant: UsedNumber | None = None, *, in_loop: bool = False
     ) -> tuple[int, str]:
         number = self.first + len(self.sites)
         self.sites.append(Site(at, number, said, constant, in_loop))
