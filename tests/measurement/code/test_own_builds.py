@@ -168,7 +168,7 @@ solver: main.o lib/libdraw.a
 main.o: src/main.cc
 \tcd src && $(CXX) $(CFLAGS) $(MORE) -I../lib -c -o ../main.o main.cc
 lib/libdraw.a: lib/draw.c
-\t$(CC) $(CFLAGS) $(MORE) -DLEAST=3 -c -o lib/draw.o lib/draw.c && ar rcs $@ lib/draw.o
+\t$(CC) $(CFLAGS) $(MORE) -DLEAST=3 -c -o lib/draw.o lib/draw.c && ar rcs $@ $(ALSO) lib/draw.o
 """
 REAL = Program(
     {"Makefile": MAKEFILE, "lib/draw.h": 'extern "C" int draw(int);\n', "tuning": "",
@@ -208,3 +208,15 @@ def test_a_candidate_talks_nobody_round_by_what_its_build_reads(bench):
     other = "X := $(shell echo 'int draw(int n) { return 9; }' > lib/draw.c)\n"
     with pytest.raises(NotReplayed, match="its calls alone make another draw"):
         replayed(bench, replace(REAL, files={**REAL.files, "tuning": other}))
+
+
+@real
+def test_what_an_archive_holds_and_nothing_asks_for_is_no_part_of_the_program(bench):
+    """Else what runs before `main` would run where the project's own build leaves it out."""
+    spare = "static void __attribute__((constructor)) f(void) {}\nint spare(void) { return 3; }\n"
+    more = "ALSO = lib/spare.o\nlib/libdraw.a: lib/spare.o\n"
+    files = {**REAL.files, "lib/spare.c": spare, "Makefile": more + REAL.files["Makefile"]}
+    build = (*REAL.build, "solver")
+    one = replayed(bench, replace(REAL, files=files, build=build))
+    assert one.sources == ("src/main.cc", "lib/draw.c")
+    assert set(one.own_flags) == {"src/main.cc", "lib/draw.c"}

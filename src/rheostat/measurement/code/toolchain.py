@@ -328,11 +328,20 @@ def build_command(program: Program, kind: BuildKind, *, output: Sequence[str] = 
             *program.sources, *([] if output else linked_objects(program)), *libraries]  # fmt: skip
 
 
+def objects_of(program: Program) -> list[str]:
+    """What its sources become where each is compiled by itself.
+
+    >>> objects_of(Program({"a.c": "", "b.c": "", "b.h": ""}))
+    ['rheostat_0.o', 'rheostat_1.o']
+    """
+    return [f"rheostat_{i}.o" for i in range(len(program.sources))]
+
+
 def _one_by_one(
     program: Program, kind: BuildKind, flags: Sequence[str], output: Sequence[str]
 ) -> list[str]:
     """Each source by the flags that are its own, then what links them."""
-    objects = [f"rheostat_{i}.o" for i in range(len(program.sources))]
+    objects = objects_of(program)
     made = [build_command(program.alone(source), kind, output=output or ("-c", "-o", name))
             for source, name in zip(program.sources, objects, strict=True)]  # fmt: skip
     if not output:

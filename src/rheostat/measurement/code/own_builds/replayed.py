@@ -26,7 +26,14 @@ from rheostat.measurement.code.own_builds.compiler_calls import (
 )
 from rheostat.measurement.code.programs.manifest import is_of_a_build
 from rheostat.measurement.code.programs.program import Program
-from rheostat.measurement.code.toolchain import CLANG, GCC, compiler_absent, family_of, tool
+from rheostat.measurement.code.toolchain import (
+    CLANG,
+    GCC,
+    compiler_absent,
+    family_of,
+    objects_of,
+    tool,
+)
 from rheostat.measurement.code.workbench import Built, Workbench
 
 PLACE = "rheostat_calls"
@@ -77,13 +84,38 @@ def replayed(bench: Workbench, program: Program) -> Program:
     if program.language in WITH_OPENMP and not any("-fopenmp" in c.words for c in calls):
         raise NotReplayed("no compiler is called with -fopenmp: the command passes no {flags} on")
     made = program_of(program, calls)
-    built = bench.build(made, kind)
+    apart = _apart(bench, recorded, made)
+    if apart and (left_out := _not_linked(bench, recorded, made)):
+        files = {n: t for n, t in made.files.items() if n not in left_out}
+        own = {n: f for n, f in made.own_flags.items() if n not in left_out}
+        made = replace(made, files=files, own_flags=own)
+        apart = _apart(bench, recorded, made)
+    if apart:
+        raise NotReplayed(f"its calls alone make another {apart[0]}")
+    return made
+
+
+def _apart(bench: Workbench, recorded: Built, made: Program) -> list[str]:
+    """Names of functions that are not the same in what was recorded and what its calls make."""
+    built = bench.build(made, recorded.kind)
     if not built.ok:
         raise NotReplayed(f"its calls alone do not build it: {built.said.stderr.strip()[:200]}")
     own, ours = (Counter(functions(bench.code(b))) for b in (recorded, built))
-    if apart := sorted(name for name, _ in own - ours):
-        raise NotReplayed(f"its calls alone make another {apart[0]}")
-    return made
+    return sorted(name for name, _ in (own - ours) + (ours - own))
+
+
+def _not_linked(bench: Workbench, recorded: Built, made: Program) -> set[str]:
+    """Sources of which nothing is in the program: an archive's objects that nothing asked for."""
+
+    def names(built: Built, file: str) -> set[str]:
+        said = bench.tool(["nm", "-P", "--defined-only", file], built).stdout
+        return {row.split()[0] for row in said.splitlines() if row.split()[1:2] != ["t"]}
+
+    own = names(recorded, recorded.binary)
+    each = replace(made, own_flags={s: made.own_flags.get(s, ()) for s in made.sources})
+    built = bench.build(each, recorded.kind)
+    return {s for s, file in zip(made.sources, objects_of(each), strict=True)
+            if own and not own & names(built, file)}  # fmt: skip
 
 
 def _recorded(program: Program, family: str) -> Program:
