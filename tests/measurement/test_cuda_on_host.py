@@ -124,3 +124,8 @@ def test_variables_of_the_host_may_be_named_as_indices_of_the_device() -> None:
     assert "dim3 b = blockDim;" in made
     assert "dim3 gridDim_(n), blockDim_(8);" in made
     assert "Config(gridDim_, blockDim_)" in made
+
+
+def test_the_angles_of_a_launch_may_stand_apart() -> None:
+    made = rewritten("void f(int n) {\n  k << <n, 8 >> > (n);\n}\n")
+    assert 'Config(n, 8 ), "k"' in made

@@ -111,7 +111,9 @@ def wanted() -> list[float]:
 @compiles
 @pytest.mark.parametrize("to", ["openmp", "serial"])
 def test_shuffles_votes_and_functions_with_barriers_do_what_cuda_does(to, tmp_path):
-    (tmp_path / "a.cc").write_text(from_cuda(LANES, to).text)
+    made = from_cuda(LANES, to).text
+    assert "static float shared" not in made  # which blocks would share
+    (tmp_path / "a.cc").write_text(made)
     build = ["g++", "-O1", "-fopenmp", tmp_path / "a.cc", "-o", tmp_path / "a"]
     subprocess.run(build, check=True, capture_output=True)
     got = subprocess.run([tmp_path / "a"], check=True, capture_output=True, text=True).stdout

@@ -628,6 +628,17 @@ def test_a_parameter_that_threads_change_beside_a_barrier_is_each_threads_own(to
     assert [int(x) for x in printed(made, tmp_path).split()] == of_block * 2
 
 
+def test_a_cast_of_what_is_the_same_in_a_block_is_the_same():
+    loop = "for (int i = 0; i < m; i++) { __syncthreads(); a[t] += i; }"
+    for cast in ("static_cast<int>(blockDim.x)", "int(blockDim.x)"):
+        assert "i < m" in from_cuda(kernel(f"const int m = {cast}; {loop}"), "openmp").text
+
+
+def test_what_is_recomputed_in_a_phase_brings_what_it_hangs_on():
+    body = "int *p = a + t; int *q = p; q[0] = 1; __syncthreads(); q[1] += 2;"
+    assert from_cuda(kernel(body), "openmp").text.count("int *p = a + t;") == 2
+
+
 def test_serial_has_no_pragma():
     assert "#pragma" not in from_cuda(ADD, "serial").text
 

@@ -345,7 +345,7 @@ class Reference:
         """
         first = self.bench.run(self.built, given, limits=limits)
         if not first.ok:
-            return f"with {given.words} the original {first.ending}", None
+            return f"with {given.words} the original {first.ending_and_words}", None
         expected = Expected(given, first.stdout, first.cpu_s, first.wall_s)
         if least == 1 and (alone := self._by_one_run(expected)):
             return "", alone

@@ -327,7 +327,7 @@ class Phases:
             kind, name = match[1], match[2]
             return (f"std::vector<{kind}> {name}_memory(shared_bytes / sizeof({kind}));\n"
                     f"{kind} *{name} = {name}_memory.data();")  # fmt: skip
-        return re.sub(r"\b__shared__\s*", "", text)
+        return re.sub(r"\b(?:__shared__|static)\b\s*", "", text)  # static there is of the block
 
     def _indented(self, lines: list[str]) -> list[str]:
         return [textwrap.indent(x, INDENT) for x in lines]

@@ -19,7 +19,8 @@ from rheostat.tradeoff.variants.cuda_kernels import WITHIN_WARP
 
 SHUFFLES = {"shfl": "lane_from", "shfl_down": "lane_down", "shfl_up": "lane_up",
             "shfl_xor": "lane_xor"}  # fmt: skip
-VOTES = {"ballot": "{}", "any": "{} != 0", "all": "{} == {}"}
+VOTES = {"ballot": "{}1)", "any": "{}1) != 0", "all": "{}2) == 0"}
+"""Of votes, which are 1 or 2, and 0 where a thread gave none."""
 EXCHANGE = re.compile(r"__(shfl(?:_down|_up|_xor)?|ballot|any|all)(_sync)?")
 WAIT = "__syncthreads();"
 MOST = 1024
@@ -48,7 +49,7 @@ def with_lanes(text: str) -> str:
     >>> text = "__global__ void k(int *a) { int v = 1; v += __shfl_down_sync(~0u, v, 4); }"
     >>> print(with_lanes(text).partition("int v = 1; ")[2])  # doctest: +NORMALIZE_WHITESPACE
     lanes_1[threadIdx.x] = v; __syncthreads();
-    v += lanes_1[lane_down(threadIdx.x, 4, blockDim.x)]; __syncthreads(); }
+    v += lanes_1[lane_down(threadIdx.x, 4)]; __syncthreads(); }
     """
     if not WITHIN_WARP.search(text):
         return text
@@ -80,10 +81,10 @@ class _Lanes:
         self.flags = 0
         code = code_of(source.text_of(self.body))
         axes = [a for a in "xyz" if a == "x" or re.search(rf"\b(?:threadIdx|blockDim)\.{a}", code)]
-        self.me, self.all = "threadIdx.x", "blockDim.x"
+        self.me, size = "threadIdx.x", "blockDim.x"
         for axis in axes[1:]:
-            self.me += f" + {self.all} * threadIdx.{axis}"
-            self.all += f" * blockDim.{axis}"
+            self.me += f" + {size} * threadIdx.{axis}"
+            size += f" * blockDim.{axis}"
 
     @property
     def text(self) -> str:
@@ -274,17 +275,16 @@ class _Lanes:
             self.arrays.append(f"__shared__ int {name}[{MOST}] = {{}};")
             self.votes.append(name)
             self.kind = "unsigned" if exchange[1] == "ballot" else "int"
-            votes = f"lane_votes({name}, {self.me}, {self.all}, {mask})"
-            every = f"lane_mask({self.me}, {self.all}, {mask})"
-            read = VOTES[exchange[1]].format(votes, every)
-            return f"{place} = ({self._said(given[0])}) != 0;", f"({read})" if " " in read else read
+            read = VOTES[exchange[1]].format(f"lane_votes({name}, {self.me}, {mask}, ")
+            return f"{place} = ({self._said(given[0])}) ? 1 : 2;", f"({read})"
         if len(given) not in (2, 3):
             raise _UnknownExchangeError(exchange[0])
         kind = type_of(self.source, given[0], self.types) or self._result(call, node)
         self.arrays.append(f"__shared__ {kind} {name}[{MOST}] = {{}};")
         self.kind = kind
-        rest = ", ".join([self.me, self._said(given[1]), self.all, *map(self._said, given[2:])])
-        read = f"{name}[{SHUFFLES[exchange[1]]}({rest})]"
+        rest = ", ".join([self.me, *map(self._said, given[1:])])
+        within = "_within" * (exchange[1] == "shfl_xor" and len(given) == 3)
+        read = f"{name}[{SHUFFLES[exchange[1]]}{within}({rest})]"
         return f"{place} = {self._said(given[0])};", read
 
     def _result(self, call: Node, node: Node) -> str:

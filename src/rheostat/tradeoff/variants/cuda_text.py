@@ -32,6 +32,7 @@ OF_CUDA = re.compile(
     rf"{HIDDEN.pattern}|\bcuda[A-Z]\w*|\bdim3\b|\b(?:make_)?(?:float|double|u?int|u?short|u?char|"
     r"u?long|u?longlong)[1-4]\b"
 )
+NVIDIA = re.compile(r'(?m)^[ \t]*#[ \t]*include[ \t]*[<"]cuda(?:_runtime(?:_api)?)?\.h[">]')
 CONDITION = r"(?m:^[ \t]*#[ \t]*(?:ifn?def|undef|if|elif|include)\b[^\n]*)"
 ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once\b[^\n]*", re.MULTILINE)
 GUARD = re.compile(r"\s*#[ \t]*ifndef[ \t]+(\w+)[ \t]*\n\s*#[ \t]*define[ \t]+\1\b")
@@ -122,7 +123,7 @@ def _rows(
 def _holds_cuda(name: str, files: Mapping[str, str], above: set[str]) -> bool:
     text = files[name]
     inner = [m[1] for row in text.splitlines() if (m := INCLUDE.match(row)) and m[1] in files]
-    return bool(OF_CUDA.search(code_of(text))) or any(
+    return bool(OF_CUDA.search(code_of(text)) or NVIDIA.search(text)) or any(
         _holds_cuda(i, files, above | {name}) for i in inner if i not in above | {name}
     )
 

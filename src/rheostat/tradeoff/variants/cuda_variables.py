@@ -16,7 +16,11 @@ from rheostat.tradeoff.variants.c_source import ASSIGNMENTS, LOOPS, Node, identi
 from rheostat.tradeoff.variants.cuda_kernels import CudaKernel, UnsupportedKernelError, changes
 
 BARRIER = re.compile(r"\b__syncthreads\s*\(\s*\)")
-PURE = re.compile(r"(?:__)?(?:min|max|abs|pow|sqrt|exp|log|log2|log10|floor|ceil)f?")
+PURE = re.compile(
+    r"(?:__)?(?:min|max|abs|pow|sqrt|exp|log|log2|log10|floor|ceil)f?"
+    r"|static_cast\s*<[\w\s:]+>|unsigned|int|long|size_t|float|double"
+)
+"""Functions, and casts that are written as such, that give the same for the same."""
 LEAVES_LOOP = ("break_statement", "continue_statement")
 
 
@@ -169,10 +173,13 @@ class BlockVariables:
 
     @cached_property
     def phases(self) -> Counter[str]:
-        """In how many phases a name stands."""
+        """In how many phases a name stands, or what is recomputed there hangs on it."""
         count = Counter[str]()
         for run in self._runs(self.kernel.statements):
-            count.update({x for s in run for x in identifiers(self.kernel.source, s)})
+            names = {x for s in run for x in identifiers(self.kernel.source, s)}
+            for name, declaration in reversed(self.recomputed.items()):
+                names |= set(re.findall(r"\w+", declaration)) if name in names else set()
+            count.update(names)
         return count
 
     @cached_property

@@ -37,6 +37,8 @@ OF_DEVICE = re.compile(
 INDICES = ("gridDim", "blockDim", "blockIdx", "threadIdx")
 OF_HOST = r"\b(?:dim3|int|unsigned|size_t|auto)\b[^;(){{}}]*?(?:\([^();]*\)[^;(){{}}]*?)*\b{}\b"
 """A declaration of a variable of the host that is named as an index of the device."""
+ANGLES = re.compile(rb"^<\s*<\s*<|>\s*>\s*>$")
+"""Of a launch, also apart, as some editors write them."""
 OF_KERNELS = re.compile(r"__(?:global|device)__")
 FILLS = ("memcpy", "memset", "memmove", "std::memcpy", "std::memset", "std::memmove")
 ORDERS = {"backward": 1, "shuffled": 2, "shuffled again": 3}
@@ -203,7 +205,7 @@ def _launch(source: bytes, call: Any) -> Iterator[Edit]:
     if shape is None or arguments is None:
         return
     name = source[kernel.start_byte : kernel.end_byte]
-    config = source[shape.start_byte + 3 : shape.end_byte - 3]
+    config = ANGLES.sub(b"", source[shape.start_byte : shape.end_byte])
     short = re.sub(rb"<.*", b"", name, flags=re.DOTALL).strip()
     more = b", " if arguments.named_child_count else b""
     new = b'cuda_on_host::launch(cuda_on_host::Config(%s), "%s", [=](auto... x) { %s(x...); }%s' % (

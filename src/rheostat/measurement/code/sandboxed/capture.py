@@ -75,6 +75,16 @@ class SandboxRun:
             return f"ended by signal {number} ({signal.Signals(number).name})"
         return f"ended with status {self.status}"
 
+    @property
+    def ending_and_words(self) -> str:
+        r"""How it ended, and the last line that it wrote to stderr.
+
+        >>> SandboxRun(1, "", "reading\ncannot open out.txt\n", 0.1, 0.1, 0).ending_and_words
+        'ended with status 1 (cannot open out.txt)'
+        """
+        lines = [x.strip() for x in self.stderr.splitlines() if x.strip()]
+        return f"{self.ending} ({lines[-1][:120]})" if lines else self.ending
+
 
 def captured(
     command: Sequence[str],
