@@ -10,7 +10,8 @@ from rheostat.measurement.code.kept_results import KeptResults
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.programs.program_inputs import InputRange, ProgramInputs
 from rheostat.measurement.code.reached.marked_text import marked
-from rheostat.measurement.code.reached.open_marks import left_of
+from rheostat.measurement.code.reached.marks import Marked
+from rheostat.measurement.code.reached.open_marks import Left, left_of
 from rheostat.measurement.code.reached.proved_ways import _bytes_of, without_proved
 from rheostat.measurement.code.sandboxed.sandbox import Bubblewrap, sandbox, workspace
 from rheostat.measurement.code.toolchain import absent
@@ -101,6 +102,12 @@ def test_what_no_stated_input_reaches_is_proved_and_nothing_by_a_promise():
     assert before - after == {n for n in before if "/* proved" in rows[n - 1]}
     line = "a.c", rows.index("    s += a[i];") + 1
     assert line in left.lines - rest.lines
+
+
+def test_what_is_another_function_on_a_device_is_not_proved_by_the_host_s():
+    whole = [Marked('call i32 @"omp_is_initial_device$ompvariant$S2"()', 1)]
+    left = Left(seen=b"\0")
+    assert without_proved(_case(None), whole, left) is left
 
 
 def test_a_mark_that_is_not_known_proves_nothing():

@@ -16,7 +16,8 @@ from rheostat.measurement.code.verdict import Finding
 LANGUAGES = ("opencl", "cuda")
 TYPE = r"(?:u?char|u?short|unsigned\s+(?:char|short)|u?int(?:8|16)_t|half)"
 DECLARED = re.compile(rf"\b{TYPE}\s+(?P<name>\w+)\s*(?:\[|=|;|,)")
-PACKED = re.compile(r"(?:[+|]=|atomic\w*\s*\([^;,]*,)\s*\(?\s*1[uUlL]*\s*<<")
+PACKED = re.compile(r"(?:\+=|atom\w*[aA]dd\w*\s*\([^;,]*,)\s*\(?\s*1[uUlL]*\s*<<")
+"""Bits that are set (`|=`, `atomicOr`) run into no other."""
 WIDE = re.compile(
     r"\b(?:u?long|(?:unsigned\s+)?long\s+long(?:\s+int)?|u?int64_t|double|size_t|cl_u?long)\s+"
     r"\**(?:restrict\s+)?(?P<name>\w+)"

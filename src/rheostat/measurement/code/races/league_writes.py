@@ -11,19 +11,18 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from rheostat.measurement.code.programs.program import Program
-from rheostat.measurement.code.races.simd_updates import NO_TYPE, statement_end, without_comments
+from rheostat.measurement.code.races.declared_names import ARGUMENTS, declares
+from rheostat.measurement.code.races.simd_updates import statement_end, without_comments
 from rheostat.measurement.code.races.unordered_sums import DIRECTIVE, no_directives, reduced
 from rheostat.measurement.code.verdict import Finding
 
 TEAMS = re.compile(r"\bteams\b")
 ONE_TEAM = re.compile(r"\bnum_teams\s*\(\s*1\s*\)")
 OWN = re.compile(r"\b(?:(?:first|last)?private|linear|reduction)\s*\(([^()]*)\)")
-ARGUMENTS = re.compile(r"\([^()]*\)")
 WRITTEN = re.compile(
     r"(?<![\w.\])*&>])(?P<name>[A-Za-z_]\w*)\s*(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)"
     r"|(?:\+\+|--)\s*(?P<other>[A-Za-z_]\w*)(?!\s*(?:[\w\[.(]|->))"
 )
-HEADS = r"(?!(?:if|while|for|do|switch)\b)"
 SHARED = "is written by each team of a league, and no clause of the teams names it"
 Place = tuple[re.Match[str], int]
 """A directive and where its statement ends."""
@@ -76,7 +75,7 @@ def _shared(text: str) -> Iterator[tuple[int, str]]:
         for at, name in _writes(text, league.end(), end, inner):
             around = [league, *(m for m, e in inner if m.end() <= at < e)]
             own = any(_keeps(m, name) for m in around)
-            if not (own or _declares(no_directives(text[league.end() : end]), name)):
+            if not (own or declares(no_directives(text[league.end() : end]), name)):
                 yield at, name
 
 
@@ -91,16 +90,3 @@ def _keeps(around: re.Match[str], name: str) -> bool:
     """Whether each team, or thread, has its own of that name, or they wait for each other."""
     named = re.findall(r"\w+", " ".join(OWN.findall(around["clauses"])))
     return around["what"] == "atomic" or name in named
-
-
-def _declares(body: str, name: str) -> bool:
-    """Whether the name is declared in the statement, or is what a loop counts."""
-    flat = body
-    while (less := ARGUMENTS.sub("", flat)) != flat:
-        flat = less
-    among = (
-        rf"\b{HEADS}{NO_TYPE}[A-Za-z_]\w*[\s*&]+(?:[*&\s]*\w+\s*(?:\[[^]]*\]\s*)?(?:=[^;,]*)?,\s*)*"
-    )
-    declared = rf"{among}{name}\s*[\[=;,{{:]"
-    counted = re.search(rf"\bfor\s*\(\s*{name}\b", body)
-    return bool(counted or re.search(declared, body) or re.search(declared, flat))

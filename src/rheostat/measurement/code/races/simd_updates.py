@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 
 from rheostat.measurement.code.programs.program import PRAGMA, Program
+from rheostat.measurement.code.races.declared_names import declares
 from rheostat.measurement.code.verdict import Finding
 
 SIMD = re.compile(PRAGMA + r"\b(?:(?!declare|ordered)[^\n\\]|\\\n)*?\bsimd\b(?:[^\n\\]|\\\n)*\n")
@@ -19,7 +20,6 @@ UPDATE = re.compile(
 )
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 IF, ELSE = re.compile(r"\bif\b"), re.compile(r"\s*else\b")
-NO_TYPE = r"(?!return\b|else\b|goto\b|case\b|delete\b|throw\b)"
 MESSAGE = "is updated in every lane of a simd loop, and no clause of the loop names it"
 
 
@@ -49,14 +49,8 @@ def _updates(text: str) -> Iterator[tuple[int, str]]:
             continue
         names = {u["name"] or u["other"] for u in UPDATE.finditer(loop)}
         for name in sorted(names):
-            if not (re.search(rf"\b{name}\b", m[0]) or _declares(loop, name)):
+            if not (re.search(rf"\b{name}\b", m[0]) or declares(loop, name)):
                 yield plain.count("\n", 0, m.start()) + 1, name
-
-
-def _declares(loop: str, name: str) -> bool:
-    """Whether a declaration of the name stands in the loop, or it is the variable it counts."""
-    declared = rf"\b{NO_TYPE}[A-Za-z_]\w*[\s*&]+(?:[*&\s]*\w+\s*(?:=[^;,]*)?,\s*)*{name}\s*[=;,{{]"
-    return bool(re.search(declared, loop) or re.match(rf"\s*for\s*\(\s*{name}\b", loop))
 
 
 def without_comments(text: str) -> str:

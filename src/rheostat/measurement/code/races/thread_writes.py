@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from rheostat.measurement.code.programs.program import Program
-from rheostat.measurement.code.races.league_writes import ARGUMENTS, OWN, WRITTEN, each_scalar
+from rheostat.measurement.code.races.declared_names import ARGUMENTS, names, scalars
+from rheostat.measurement.code.races.league_writes import OWN, WRITTEN, each_scalar
 from rheostat.measurement.code.races.simd_updates import statement_end
 from rheostat.measurement.code.races.unordered_sums import DIRECTIVE, no_directives
 from rheostat.measurement.code.verdict import Finding
@@ -33,20 +34,7 @@ NUMBER = re.compile(r"\bomp_get_thread_num\s*\(\s*\)")
 NUMBERED = re.compile(r"\b(\w+)\s*=\s*omp_get_thread_num\b")
 CONDITION = re.compile(r"\bif\s*\(")
 ONE_OF_ALL = re.compile(r"\s*(?:[\w\s+*-]+==[\w\s+*-]+|!\s*\w+\s*)\Z")
-ARITHMETIC = re.compile(
-    r"\b(?:int|long|short|char|unsigned|signed|float|double|bool|_Bool|__int128|auto|\w+_t)\b"
-)
-NOT_SHARED = re.compile(r"\*|thread_local|_Thread_local|__thread|[aA]tomic")
 THREADPRIVATE = re.compile(r"\bthreadprivate\s*\(([^()]*)\)")
-DECLARED = re.compile(
-    r"(?P<type>[A-Za-z_][\w:]*(?:\s+[A-Za-z_][\w:]*)*?)(?P<link>[\s*&]+)"
-    r"(?P<names>[A-Za-z_]\w*\s*(?:[=,:[(].*)?)\Z",
-    re.DOTALL,
-)
-NO_TYPES = frozenset({"return", "else", "goto", "case", "delete", "throw", "new", "if", "while",
-                      "for", "do", "switch", "sizeof", "struct", "using"})  # fmt: skip
-BOUND = re.compile(r"\bauto\s*&{0,2}\s*\[([\w\s,]*)\]")
-TEMPLATE = re.compile(r"<[\w\s:,*&]*>")
 SAID = "is written by the threads of a region, and no clause, atomic or lock makes that one's own"
 
 
@@ -75,8 +63,8 @@ def _shared(text: str) -> Iterator[tuple[int, str]]:
         inner = [(m, e) for m, e in every if region.end() <= m.start() < end]
         counters = {c for m, _ in [(region, end), *inner] for c in _counted(text, m)}
         body = no_directives(text[region.end() : end])
-        outside = _scalars(no_directives(text[: region.start()])) - private
-        outside -= {*counters, *_names(body)}
+        outside = scalars(no_directives(text[: region.start()])) - private
+        outside -= {*counters, *names(body)}
         for m in WRITTEN.finditer(body):
             name, at = m["name"] or m["other"], region.end() + m.start()
             around = [region, *(x for x, e in inner if x.end() <= at < e)]
@@ -137,41 +125,3 @@ def _end_of_brackets(text: str, at: int) -> int:
         if not depth:
             return k + 1
     return len(text)
-
-
-def _scalars(text: str) -> set[str]:
-    """Names that are declared as numbers, in common to threads."""
-    return {n for n, kind in _declarations(text)
-            if ARITHMETIC.search(kind) and not NOT_SHARED.search(kind)}  # fmt: skip
-
-
-def _names(text: str) -> set[str]:
-    """Every name that is declared in a text."""
-    return {name for name, _ in _declarations(text)}
-
-
-def _declarations(text: str) -> Iterator[tuple[str, str]]:
-    """Names that a text declares, with the words before them."""
-    text = re.sub(r"^[^\S\n]*#.*", "", text, flags=re.MULTILINE)
-    for m in BOUND.finditer(text):
-        yield from ((name, "bound") for name in re.findall(r"\w+", m[1]))
-    flat = TEMPLATE.sub(" ", text)
-    while True:
-        for m in ARGUMENTS.finditer(flat):
-            for part in (*m[0][1:-1].split(";"), *m[0][1:-1].split(",")):
-                yield from _declared(part)
-        less = ARGUMENTS.sub(" ", flat)
-        if less == flat:
-            break
-        flat = less
-    for part in re.split(r"[;{}]", flat):
-        yield from _declared(part)
-
-
-def _declared(part: str) -> Iterator[tuple[str, str]]:
-    m = DECLARED.match(part.strip())
-    if not m or m["type"].split()[0] in NO_TYPES:
-        return
-    for one in (m["link"] + m["names"]).split(","):
-        if name := re.match(r"([\s*&]*)([A-Za-z_]\w*)", one):
-            yield name[2], f"{m['type']}{name[1]}"
