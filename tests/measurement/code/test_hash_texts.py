@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from rheostat.measurement.code.altered.hash_texts import factors_mixed, weakened
+from rheostat.measurement.code.altered.hash_texts import factors_in, weakened
 from rheostat.measurement.code.reached import marked_builds
 from rheostat.measurement.code.reached.marked_builds import factors_of_original
 from tests.measurement.code.test_marks_and_texts import case_of
@@ -35,13 +35,20 @@ SUMS = """define i32 @main(ptr %argv) {
 
 def test_a_digest_by_the_original_s_own_factor_is_no_hash_of_the_candidate_s(monkeypatch):
     """Of more digits than a number that is read from the text."""
-    assert factors_mixed(DIGEST) == {FACTOR % 2**32}
+    assert factors_in(DIGEST) == {FACTOR % 2**32}
     assert "and i64 %mul, 7" in weakened(DIGEST, set())[0]
-    assert weakened(DIGEST, factors_mixed(DIGEST)) == ("", "")
+    assert weakened(DIGEST, factors_in(DIGEST)) == ("", "")
     texts = [SimpleNamespace(ok=True, said=SimpleNamespace(stdout=DIGEST)),
              SimpleNamespace(ok=False, said=SimpleNamespace(stdout=""))]  # fmt: skip
     monkeypatch.setattr(marked_builds, "compiler_texts", lambda case, program: texts)
     assert factors_of_original(case_of("int x;")) >= {7, FACTOR % 2**32}
+
+
+def test_a_factor_is_the_original_s_also_where_it_mixes_into_a_member():
+    """A member's place is made anew for each access, so that no place is read and written."""
+    member = DIGEST.replace("load i64, ptr %d", "load i64, ptr %mark").replace(
+        "ptr %d", "ptr %mark2")  # fmt: skip
+    assert weakened(DIGEST, factors_in(member)) == ("", "")
 
 
 def test_a_checksum_of_sums_and_their_sums_is_a_hash():

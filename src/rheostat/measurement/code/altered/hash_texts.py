@@ -96,11 +96,10 @@ def mixes_by_xor(code: str) -> bool:
                if not OF_LIBRARY.match(name) for s in _steps(body.splitlines()))  # fmt: skip
 
 
-def factors_mixed(code: str) -> set[int]:
-    """Factors modulo 2**32 by which a program itself mixes values into one, as into a digest."""
-    own = (body.splitlines() for name, _, body in FUNCTION.findall(code)
-           if not OF_LIBRARY.match(name))  # fmt: skip
-    return {s.factor % 2**32 for rows in own for s in _steps(rows) if s.mixes}
+def factors_in(code: str) -> set[int]:
+    """Constants modulo 2**32 that a program itself multiplies by, as in its digests."""
+    return {abs(int(m["left"] or m["right"])) % 2**32 for name, _, body in FUNCTION.findall(code)
+            if not OF_LIBRARY.match(name) for m in FACTOR.finditer(body)}  # fmt: skip
 
 
 def weakened(

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from rheostat.measurement.code.altered.hash_texts import factors_mixed
+from rheostat.measurement.code.altered.hash_texts import factors_in
 from rheostat.measurement.code.bundled import bundled
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.device_kernels.cuda_on_host import objects_of
@@ -31,12 +31,12 @@ def compiler_texts(case: Case, program: Program, kind: BuildKind = TEXT) -> Iter
 
 
 def factors_of_original(case: Case) -> set[int]:
-    """Factors modulo 2**32 whose hashes are the original's, too: its numbers, and what it mixes by.
+    """Factors modulo 2**32 of the original: its numbers, and what it multiplies by.
 
     Those of its text have nine digits at most, those of its digests and hashes any number.
     """
     texts = [made.said.stdout for made in compiler_texts(case, case.original) if made.ok]
-    return {n % 2**32 for n in numbers_in(case.original.text)}.union(*map(factors_mixed, texts))
+    return {n % 2**32 for n in numbers_in(case.original.text)}.union(*map(factors_in, texts))
 
 
 def linked(program: Program, texts: dict[str, str]) -> Program:
