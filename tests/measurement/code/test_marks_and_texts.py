@@ -12,19 +12,21 @@ from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.reached import marked_runs as reached
 from rheostat.measurement.code.reached.marked_builds import with_marks
 from rheostat.measurement.code.reached.marked_runs import (
-    FEW,
-    SOME,
-    SOME_THREADS,
     _beyond,
     _bytes,
     _of_original,
     _other_lines,
-    _runs,
     unreached,
 )
 from rheostat.measurement.code.reached.marked_text import marked
 from rheostat.measurement.code.reached.marks import Block, Comparison, Marked, still_asked
 from rheostat.measurement.code.reached.open_marks import Left, left_of
+from rheostat.measurement.code.reached.runs_for_marks import (
+    FEW,
+    SOME,
+    SOME_THREADS,
+    runs_for_marks,
+)
 from rheostat.measurement.code.toolchain import quick_linker
 from rheostat.measurement.code.verdict import Finding
 from tests.measurement.code.rung_cases import given, of
@@ -401,21 +403,32 @@ def test_inputs_that_tell_most_are_run_first_and_a_few_with_many_threads(case):
     case.reference.edges = tuple(given(k, 0.01) for k in range(10, 18))
     case.reference.many = tuple((given(k).given, "") for k in range(70))
     own = (given(50, 0.01),)
-    first, alone, *rest = _runs(case, case.candidate, own)
-    assert first[1] == 1
-    assert [g.arguments[0] for g in alone[0]] == ["1"]
-    assert [g.arguments[0] for g in first[0]] == [
+    first, alone, *rest = runs_for_marks(case, case.candidate, own)
+    assert first.threads == 1
+    assert [g.arguments[0] for g in alone.inputs] == ["1"]
+    assert [g.arguments[0] for g in first.inputs] == [
         "5", "3", "900", "700", *map(str, range(10, 18)), "50"]  # fmt: skip
-    assert [(len(some), count) for some, count in rest] == [(SOME, 1), (6, 1)]
-    assert {g.arguments[0] for some, _ in rest for g in some} == {str(k) for k in range(70)}
+    assert [(len(r.inputs), r.threads) for r in rest] == [(SOME, 1), (6, 1)]
+    assert {g.arguments[0] for r in rest for g in r.inputs} == {str(k) for k in range(70)}
     parallel = of(case, "openmp")
-    assert [count for _, count in _runs(parallel, case.original, own)] == [1, 1, 1, 1]
-    _, _, *rest = _runs(parallel, parallel.candidate, own)
-    assert [count for _, count in rest] == [*SOME_THREADS, 1, 1]
-    assert [g.arguments[0] for g in rest[0][0]] == ["5", "3", "700", "10", "11", "12"]
-    assert len(rest[0][0]) == FEW
+    assert [r.threads for r in runs_for_marks(parallel, case.original, own)] == [1, 1, 1, 1]
+    _, _, *rest = runs_for_marks(parallel, parallel.candidate, own)
+    assert [r.threads for r in rest] == [*SOME_THREADS, 1, 1]
+    assert [g.arguments[0] for g in rest[0].inputs] == ["5", "3", "700", "10", "11", "12"]
+    assert len(rest[0].inputs) == FEW
     case.reference.many = tuple((given(k).given, "") for k in range(SOME))
-    assert [len(some) for some, _ in list(_runs(case, case.candidate, ()))[2:]] == [SOME]
+    assert [len(r.inputs) for r in list(runs_for_marks(case, case.candidate, ()))[2:]] == [SOME]
+
+
+def test_marks_of_kernels_are_had_in_other_orders_too(case):
+    """First to last they leave what they append to a list in its order already."""
+    case.reference.without_arguments = ()
+    case.reference.many = tuple((given(k).given, "") for k in range(200))
+    on_gpu = of(case, "cuda")
+    natural, *others = list(runs_for_marks(on_gpu, on_gpu.candidate, ()))[1:]
+    assert natural.environment == {}
+    assert [r.environment["CUDA_ORDER"] for r in others] == ["1", "2"]
+    assert len({g.arguments for r in (natural, *others) for g in r.inputs}) == 3 * SOME
 
 
 def test_bytes_that_runs_left_are_a_plain_file_of_so_many(tmp_path):

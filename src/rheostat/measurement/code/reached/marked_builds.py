@@ -12,16 +12,16 @@ from rheostat.measurement.code.bundled import bundled
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.device_kernels.cuda_on_host import objects_of
 from rheostat.measurement.code.programs.program import Program
-from rheostat.measurement.code.programs.program_inputs import ProgramInput
 from rheostat.measurement.code.reached.compared_numbers import numbers_in
 from rheostat.measurement.code.reached.marks import ARRAY, Marked, still_asked
+from rheostat.measurement.code.reached.runs_for_marks import FEW, MarkedRuns
 from rheostat.measurement.code.sandboxed.capture import SandboxLimits
 from rheostat.measurement.code.toolchain import TEXT, BuildKind, object_file, quick_linker
 from rheostat.measurement.code.workbench import Built, Workbench
 
 RUNTIME = "reached.c"
-FEW, MOST_S = 6, 60.0
-"""Inputs that are forks each, and CPU seconds of more where nobody limits them."""
+MOST_S = 60.0
+"""CPU seconds of many inputs where nobody limits them."""
 LINKED = BuildKind("reached", "clang", (), "-O1")
 
 
@@ -77,15 +77,17 @@ def with_marks(
 
 
 def run_marked(
-    bench: Workbench, built: Built, inputs: Sequence[ProgramInput], limits: SandboxLimits,
-    threads: int, most_cpu_s: float, place: Path,
+    bench: Workbench, built: Built, runs: MarkedRuns, limits: SandboxLimits, most_cpu_s: float,
+    place: Path,
 ) -> None:  # fmt: skip
     """Run a program on inputs so that it leaves its marks in a folder.
 
     Where many are run on one thread they share memory: what they print is not asked, and the
     marks lie in a file.
     """
-    if threads == 1 and len(inputs) > FEW:
-        bench.run_many(built, inputs, limits, most_cpu_s or MOST_S, kept=place)
+    environment = dict(runs.environment)
+    if runs.threads == 1 and len(runs.inputs) > FEW:
+        bench.run_many(built, runs.inputs, limits, most_cpu_s or MOST_S, environment, kept=place)
     else:
-        bench.run_each(built, inputs, limits, threads=threads, kept=place, most_cpu_s=most_cpu_s)
+        bench.run_each(built, runs.inputs, limits, threads=runs.threads, kept=place,
+                       most_cpu_s=most_cpu_s, environment=environment)  # fmt: skip

@@ -7,19 +7,15 @@ what ends the program with an error, which nobody takes for a result.
 
 from __future__ import annotations
 
-import random
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-import numpy as np
-
 from rheostat.measurement.code.altered.hash_texts import weakened
-from rheostat.measurement.code.case import PARALLEL, Case
+from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.programs.expected import Expected
 from rheostat.measurement.code.programs.program import Program
-from rheostat.measurement.code.programs.program_inputs import ProgramInput
 from rheostat.measurement.code.reached.choices import MOST_ROW
 from rheostat.measurement.code.reached.compared_numbers import LEAST_NUMBER, numbers_in
 from rheostat.measurement.code.reached.constant_values import RECORD, Narrowing
@@ -35,11 +31,12 @@ from rheostat.measurement.code.reached.marked_text import marked
 from rheostat.measurement.code.reached.marks import Comparison, Marked
 from rheostat.measurement.code.reached.open_marks import Left, left_of
 from rheostat.measurement.code.reached.proved_ways import without_proved
+from rheostat.measurement.code.reached.runs_for_marks import SOME, runs_for_marks
 from rheostat.measurement.code.reached.source_places import Places
 from rheostat.measurement.code.reached.stated_ranges import stated_ends
 from rheostat.measurement.code.reached.sums import Digits
 from rheostat.measurement.code.reached.unread_entries import given
-from rheostat.measurement.code.reference import QUICK_S, SINGLE_PRECISION, OneKind, OneWay
+from rheostat.measurement.code.reference import SINGLE_PRECISION, OneKind, OneWay
 from rheostat.measurement.code.surroundings.same_text import without_blanks
 from rheostat.measurement.code.toolchain import compiler_absent
 from rheostat.measurement.code.verdict import Finding
@@ -51,9 +48,6 @@ UNMARKED = ("cuda", "opencl")
 """Languages that are not marked, but for CUDA on the host: originals, and what takes their place.
 What comes out one way there is not known of a device, and a line of its text is its own question.
 """
-SOME_THREADS = (4, 64, 7, 2, 17)
-FEW, SOME, MOST = 6, 64, 512
-"""Inputs that are run with many threads; of many inputs, how many are run at first, and at all."""
 ENDS_S, THREADS_S = 0.5, 1.0
 """CPU seconds of many inputs where only ends of values are left to be seen; and of those that are
 run with many threads, which may wait for each other on few cores."""
@@ -338,10 +332,11 @@ def _stages(
         return
     built, whole = made
     with case.bench.run_folder("reached") as place:
-        for number, (inputs, count) in enumerate(_runs(case, program, own_edges)):
-            limits = case.limits(case.reference.expected[0], count)
-            seconds = most_s[0] if len(inputs) > 2 * SOME else THREADS_S * (count > 1)
-            run_marked(case.bench, built, inputs, limits, count, seconds, place)
+        for number, runs in enumerate(runs_for_marks(case, program, own_edges)):
+            limits = case.limits(case.reference.expected[0], runs.threads)
+            few_s = THREADS_S * (runs.threads > 1)
+            seconds = most_s[0] if len(runs.inputs) > 2 * SOME else few_s
+            run_marked(case.bench, built, runs, limits, seconds, place)
             seen = _bytes(place / "reached", whole[-1].end)
             left = left_of(whole, seen, program)
             left.values = _near(whole, place / "values", numbers_in(case.original.text))
@@ -353,9 +348,9 @@ def _stages(
         if (
             weak and weak[1][-1].end == whole[-1].end
         ):  # what stands behind two hashes that are alike
-            inputs, count = next(_runs(case, program, own_edges))
-            limits = case.limits(case.reference.expected[0], count)
-            case.bench.run_each(weak[0], inputs, limits, threads=count, kept=place)
+            first = next(runs_for_marks(case, program, own_edges))
+            limits = case.limits(case.reference.expected[0], first.threads)
+            case.bench.run_each(weak[0], first.inputs, limits, kept=place)
             values = left.values
             left = left_of(whole, _bytes(place / "reached", whole[-1].end), program)
             left.values = values
@@ -368,30 +363,6 @@ def _near(whole: Sequence[Marked], path: Path, known: Sequence[int]) -> list[tup
     left = _bytes(path, len(every) * RECORD.size)
     return [(n, said) for n in every if (said := n.finding(left))
             and not (isinstance(n, Digits) and n.is_known(left, known))]  # fmt: skip
-
-
-def _runs(
-    case: Case, program: Program, own_edges: Sequence[Expected]
-) -> Iterator[tuple[Sequence[ProgramInput], int]]:
-    """Inputs and numbers of threads, those that tell most first."""
-    reference = case.reference
-    every = [*case.inputs(), *own_edges]
-    yield [e.given for e in every], 1
-    if alone := [e.given for e in reference.without_arguments]:
-        yield alone, 1  # from a start of its own: each has as many arguments as the first
-    rng = np.random.default_rng([reference.seed, 9])
-    beside = [given for given, _ in case.beside_multiples][:SOME]
-    corners = reference.original.inputs.corners(rng, 2)
-    ends = corners if reference.expected[0].cpu_s < QUICK_S else ()
-    if beside or ends:
-        yield [*beside, *ends], 1  # what the ends of ranges bound is the same twice
-    quick = [e.given for e in every if e.cpu_s < QUICK_S][:FEW]
-    if quick and (program.language in PARALLEL or case.starts_threads):
-        yield from ((quick, count) for count in SOME_THREADS)
-    many = [given for given, _ in case.many]
-    random.Random(reference.seed).shuffle(many)  # parts of ranges take turns in it
-    many = many[: SOME if program.language == "cuda" else MOST]
-    yield from ((some, 1) for some in (many[:SOME], many[SOME:]) if some)
 
 
 def _bytes(path: Path, size: int) -> bytes:
