@@ -11,14 +11,23 @@ import pytest
 from rheostat.measurement.code import verifier
 from rheostat.measurement.code.bundled import bundled
 from rheostat.measurement.code.case import Case
+from rheostat.measurement.code.device_kernels.item_orders import in_another_order
 from rheostat.measurement.code.device_kernels.opencl_on_host import (
+    UNKNOWN,
     NotKnown,
     _defines,
     on_own_library,
 )
-from rheostat.measurement.code.device_kernels.two_libraries import BY_ONE, by_both, in_own_files
+from rheostat.measurement.code.device_kernels.two_libraries import (
+    BY_ONE,
+    LEFT,
+    by_both,
+    in_own_files,
+    left_to_pocl,
+)
 from rheostat.measurement.code.kept_results import KeptResults
 from rheostat.measurement.code.parsing.compare_output import Tolerance
+from rheostat.measurement.code.programs.expected import Expected
 from rheostat.measurement.code.programs.program import KERNELS, Program
 from rheostat.measurement.code.programs.program_inputs import (
     InputRange,
@@ -26,7 +35,8 @@ from rheostat.measurement.code.programs.program_inputs import (
     ProgramInputs,
 )
 from rheostat.measurement.code.reached.marked_runs import unreached
-from rheostat.measurement.code.sandboxed.capture import SandboxLimits
+from rheostat.measurement.code.reference import Reference
+from rheostat.measurement.code.sandboxed.capture import SandboxLimits, SandboxRun
 from rheostat.measurement.code.sandboxed.sandbox import Bubblewrap, sandbox, workspace
 from rheostat.measurement.code.toolchain import CLANG, GCC, absent
 from rheostat.measurement.code.verdict import NOT_SHOWN, Finding
@@ -166,6 +176,16 @@ def test_a_group_finds_nothing_of_the_former_one_in_its_local_variables() -> Non
         assert "__local int last" in program.text
 
 
+@runs
+def test_kernels_are_of_the_edition_that_their_options_name() -> None:
+    """Their text alone is compiled so; C beside it would be taken for OpenCL C."""
+    text = WHOLE.replace("-DSTEP=3", "-DSTEP=3 -cl-std=CL2.0")
+    text = text.replace('"  barrier(', '"  work_group_barrier(')
+    with workspace() as folder:
+        program = _natively(_bench(folder), text, "2")
+        assert program.own_flags == {f"{KERNELS}0.cl": ("-cl-std=CL2.0",)}
+
+
 TURNS = r"""#include "stacks.h"
 #include <stdio.h>
 static Stack mine, other;
@@ -197,10 +217,10 @@ def test_functions_take_turns_on_stacks_of_their_own(how: str, tmp_path: Path) -
 
 @runs
 @pytest.mark.parametrize(("before", "after", "why"), [
-    ("-DSTEP=3", "-cl-std=CL2.0", "another edition"),
+    ("-DSTEP=3", "-cl-std=CLC++", "not known [(]-cl-std=CLC[+][+][)]"),
     ("-DSTEP=3", "-x", "not known"),
     ("float2 v,", "float2 v, __read_only image2d_t i,", "takes image2d_t"),
-    ("STEP; }", "; }", "do not compile"),
+    ("STEP; }", "; }", "do not compile: expected expression$"),
     ("inline", '#include \\"a.h\\"\\n"\n"inline', "include a file"),
 ])  # fmt: skip
 def test_what_is_not_known_is_left_to_the_other_library(before, after, why) -> None:
@@ -216,7 +236,7 @@ def test_a_function_that_is_not_there_is_no_verdict() -> None:
     text = WHOLE.replace("  int x[32]", "  clCreateUserEvent(context, NULL);\n  int x[32]")
     with workspace() as folder:
         bench = _bench(folder)
-        with pytest.raises(NotKnown, match="clCreateUserEvent"):
+        with pytest.raises(NotKnown, match=r"kernels: not there are clCreateUserEvent$"):
             _natively(bench, text, "2")
 
 
@@ -232,6 +252,39 @@ def test_a_finding_in_a_kernel_stands_at_the_line_of_the_host() -> None:
     assert in_own_files(case, native, found).words == "a.c:2: never"
     other = in_own_files(case, native, replace(found, line=3))
     assert other.words == "a.c: in a kernel, 'last();': never"
+
+
+def test_what_pocl_alone_vouches_for_is_not_shown_where_the_original_bears_thousands() -> None:
+    case = Case(Program({"a.c": ""}, "opencl"), None)  # type: ignore[arg-type]
+    wrong = case.failed("output", [case.finding("output", "x")])
+    right = case.passed("output", "4 inputs")
+    assert left_to_pocl(case, right) is right, "nor is the original compiled beforehand"
+    case.not_natively = NotKnown("an option of its kernels is not known (-cl-x)")
+    assert left_to_pocl(case, wrong) is wrong
+    made = left_to_pocl(case, right)
+    assert made.state == NOT_SHOWN
+    assert made.reason == (
+        "a.c: its kernels cannot be compiled beforehand: an option of its kernels is not known "
+        f"(-cl-x); {LEFT}")  # fmt: skip
+
+
+def test_a_run_that_ends_for_what_the_library_does_not_know_is_in_no_other_order() -> None:
+    """Options that hang on the input are known for the first ones alone."""
+    reference = Reference(Program({"a.c": ""}), None, 1)  # type: ignore[arg-type]
+    reference.small = (Expected(ProgramInput(("5",)), "5", 0.1, 0.1),)
+    reference.expected, reference.edges, reference.agreed = reference.small, (), Tolerance()
+    said = SandboxRun(86, "", f"{UNKNOWN}kernels of other texts or options", 0, 0, 0)
+
+    class Bench:
+        build = staticmethod(lambda *_: None)
+        run_each = staticmethod(lambda built, every, *_, **__: [None] * len(every))
+        run = staticmethod(lambda *_, **__: said)
+
+    reference.bench = Bench()  # type: ignore[assignment]
+    case = Case(Program({"a.c": "", f"{KERNELS}.c": ""}), reference)
+    assert in_another_order(case) == []
+    said = SandboxRun(1, "", "", 0, 0, 0)
+    assert [f.message[-20:] for f in in_another_order(case)] == [" ended with status 1"]
 
 
 @pytest.mark.slow

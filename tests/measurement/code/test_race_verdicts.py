@@ -141,7 +141,8 @@ def test_a_candidate_that_goes_by_the_number_of_threads_has_each_up_to_sixty_fou
     numbered.__dict__["own_edges"] = (SMALLER,)
     case.reference.edges = (given(8, 0.049), given(9, 0.05))
     made = rungs_run.threads(numbered)
-    assert made.reason == f"{', '.join(map(str, (*range(2, 65), *MORE_THREADS)))} threads"
+    counts = ", ".join(map(str, (*range(2, 65), *MORE_THREADS)))
+    assert made.reason == f"{counts} threads and 1024 threads under the sanitizers"
     asked = [(a.command[-1], int(a.environment["OMP_NUM_THREADS"])) for a in box.asked("run gcc")]
     assert asked == [("900", 2), ("900", 4), ("900", 3), ("3", 2), ("3", 4), ("3", 3),
                      *(("700", n) for n in range(2, 65)), ("3", 2), ("8", 8),

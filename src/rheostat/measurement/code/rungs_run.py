@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -16,7 +15,7 @@ from rheostat.measurement.code.device_kernels.cuda_on_host import ORDERS
 from rheostat.measurement.code.device_kernels.idle_kernels import WHY as IDLE
 from rheostat.measurement.code.device_kernels.idle_kernels import idle_kernels
 from rheostat.measurement.code.device_kernels.item_orders import in_another_order
-from rheostat.measurement.code.device_kernels.two_libraries import by_both
+from rheostat.measurement.code.device_kernels.two_libraries import by_both, left_to_pocl
 from rheostat.measurement.code.parsing.compare_output import differences
 from rheostat.measurement.code.parsing.diagnostics import sanitizer_findings, without_lines
 from rheostat.measurement.code.programs.expected import Expected
@@ -34,6 +33,11 @@ from rheostat.measurement.code.surroundings.device_regions import (
 )
 from rheostat.measurement.code.surroundings.hidden_digits import WHY as HIDDEN
 from rheostat.measurement.code.surroundings.hidden_digits import hidden_digits
+from rheostat.measurement.code.surroundings.thousand_threads import (
+    BY_NUMBER,
+    NOT_MADE,
+    with_a_thousand,
+)
 from rheostat.measurement.code.toolchain import (
     CLANG,
     DEVICE,
@@ -76,12 +80,7 @@ OTHER_SETTINGS = (
     (2, TEAMS, " and 4 teams (OMP_NUM_TEAMS)"),
 )
 """Threads and environments that other people may have, in words."""
-NOT_MADE = re.compile(
-    r"(?i)thread creation failed|resource temporarily unavailable|cannot allocate"
-)
-"""What this machine's limits refuse, whatever the program."""
 NONE_ENDED = "alone its runs end well, but none of those that are begun by a process that forks"
-BY_NUMBER = re.compile(r"\bomp_get_(?:thread_num|num_threads|max_threads|team_size)\b")
 PROBE = """int main(void) {
   int changed = 0;
 #pragma omp target map(to : changed)
@@ -152,7 +151,7 @@ def output(case: Case) -> Evidence:
     case.need(case.cannot_run)
     if findings := _on_each(case):
         return case.failed("output", findings)
-    return by_both(case, output, "output") or _on_many(case)
+    return by_both(case, output, "output") or left_to_pocl(case, _on_many(case))
 
 
 def _on_each(case: Case) -> list[Finding]:
@@ -263,10 +262,13 @@ def threads(case: Case) -> Evidence:
             if findings:
                 return case.failed("threads", findings)
     more = () if case.shared_by_compiler else MORE_THREADS
-    if findings := _with_more(case, more) or _set_otherwise(case, small):
+    findings, said = _with_more(case, more) or _set_otherwise(case, small), ""
+    if not findings:
+        findings, said = with_a_thousand(case, _large_and_quick(case))
+    if findings:
         return case.failed("threads", findings)
     every_count = sorted({*counts, *many, *more})
-    return case.passed("threads", f"{', '.join(map(str, every_count))} threads")
+    return case.passed("threads", f"{', '.join(map(str, every_count))} threads{said}")
 
 
 def _with_more(case: Case, counts: Sequence[int]) -> list[Finding]:

@@ -37,8 +37,10 @@ LOCAL = r"(?m)^@{}\.\S+ = internal global "
 WAITS = re.compile(r"@_Z\d+(?:barrier|work_group_barrier)j")
 CALLED = re.compile(r"call [^@\n]*@([\w.$]+)\(")
 NOT_PASSED = re.compile(r"image|sampler|pipe|event_t|queue_t|reserve_id|\bbool\b")
-OTHER_EDITION = re.compile(r"-cl-std=CL(?!1\.)")
-IGNORED = re.compile(r"-w|-Werror|-cl-(?!single-precision-constant)\S+|-g|-O[0-3]|-I\S*")
+EDITION = re.compile(r"-cl-std=CL[123]\.[0-2]")
+IGNORED = re.compile(r"-w|-Werror|-cl-(?!std|single-precision-constant)\S+|-g|-O[0-3]|-I\S*")
+MISSING = re.compile(r"undefined (?:reference to|symbol:?) [`']?([^`'\n]+)")
+AT_FAULT = re.compile(r"error: (.*)")
 
 
 INLINE = "#define inline\n"
@@ -101,7 +103,7 @@ def on_own_library(
     program = with_kernels(bench, built.program, texts)
     made = bench.build(program, CLANG)
     if not made.ok:
-        raise NotKnown(f"it is not built with its kernels: {made.said.stderr[-400:]}")
+        raise NotKnown(f"it is not built with its kernels: {_why(made)}")
     for given, output in known:
         run = bench.run(made, given, limits=limits)
         if UNKNOWN in run.stderr:
@@ -113,14 +115,16 @@ def on_own_library(
 
 def with_kernels(bench: Workbench, program: Program, texts: Sequence[tuple[str, str]]) -> Program:
     """A program with its kernels' options and texts, compiled as its own are."""
-    files, rows = dict(program.files), []
+    files, own, rows = dict(program.files), dict(program.own_flags), []
     for number, (options, text) in enumerate(texts):
         made, kernels = _compiled(bench, number, options, text)
         files[f"{KERNELS}{number}.cl"] = made
+        if edition := _edition(options):  # of this file alone: C would be compiled as OpenCL C
+            own[f"{KERNELS}{number}.cl"] = edition
         rows.append((options, text, kernels))
     files[TABLE] = _table(rows)
     flags = [f for f in program.flags if f != "-lOpenCL" and not f.startswith("-std=")]
-    return replace(program, files=files, language="serial", flags=(*flags, "-lm"),
+    return replace(program, files=files, language="serial", flags=(*flags, "-lm"), own_flags=own,
                    objects=(RUNTIME, BUILTINS))  # fmt: skip
 
 
@@ -142,10 +146,10 @@ def _texts(
 def _compiled(bench: Workbench, number: int, options: str, text: str) -> tuple[str, list[_Kernel]]:
     """A text with names of its own and functions that call its kernels."""
     head = _defines(options, text)
-    alone = Program({f"{KERNELS}.cl": head + text}, flags=())
+    alone = Program({f"{KERNELS}.cl": head + text}, flags=_edition(options))
     built = bench.build(alone, TEXT, output=("-S", "-emit-llvm", "-o", "-"))
     if not built.ok:
-        raise NotKnown(f"its kernels do not compile: {built.said.stderr[:200]}")
+        raise NotKnown(f"its kernels do not compile: {_why(built)}")
     code = built.said.stdout
     names = [m["name"] for m in NAMES.finditer(code) if not m["name"].startswith("llvm")]
     prefix = f"rheostat_{number}_"
@@ -160,8 +164,6 @@ def _compiled(bench: Workbench, number: int, options: str, text: str) -> tuple[s
 
 def _defines(options: str, text: str) -> str:
     """What a program's options define, as its first lines."""
-    if OTHER_EDITION.search(options):
-        raise NotKnown(f"its kernels are of another edition of OpenCL C ({options})")
     if re.search(r"(?m)^\s*#\s*include\b", text):
         raise NotKnown("its kernels include a file")
     rows, words = [INLINE], iter(shlex.split(options))
@@ -169,9 +171,22 @@ def _defines(options: str, text: str) -> str:
         if word.startswith("-D"):
             name, _, value = (word[2:] or next(words, "")).partition("=")
             rows.append(f"#define {name} {value or 1}\n")
-        elif not IGNORED.fullmatch(word):
+        elif not (IGNORED.fullmatch(word) or EDITION.fullmatch(word)):
             raise NotKnown(f"an option of its kernels is not known ({word})")
     return "".join(rows)
+
+
+def _edition(options: str) -> tuple[str, ...]:
+    """The flag that names the edition of OpenCL C; clang and PoCL take the same one where none."""
+    return tuple(EDITION.findall(options)[-1:])
+
+
+def _why(built: Built) -> str:
+    """What a build lacks, or its first error, in a line."""
+    said = built.said.stderr
+    if missing := dict.fromkeys(MISSING.findall(said)):
+        return f"not there are {', '.join(missing)}"
+    return m[1] if (m := AT_FAULT.search(said)) else said[:200].strip()
 
 
 def _kernel(code: str, m: re.Match[str], name: str) -> _Kernel:

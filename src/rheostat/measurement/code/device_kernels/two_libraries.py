@@ -9,11 +9,15 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from rheostat.measurement.code.case import Case
-from rheostat.measurement.code.device_kernels.opencl_on_host import OtherOutput
+from rheostat.measurement.code.device_kernels.opencl_on_host import UNKNOWN, OtherOutput
 from rheostat.measurement.code.programs.program import KERNELS
-from rheostat.measurement.code.verdict import FAILED, Evidence, Finding
+from rheostat.measurement.code.verdict import FAILED, PASSED, Evidence, Finding
 
 BY_ONE = "PoCL shows nothing of it, and of two libraries one may be wrong"
+LEFT = (
+    "what is compiled beforehand, as the original, is run on thousands of inputs, this on a few: "
+    "leave out what is named, or write it otherwise"
+)
 OTHER = "with {} it prints something else where its kernels are compiled beforehand, not by PoCL"
 
 
@@ -54,7 +58,28 @@ def by_both(case: Case, rung: Callable[[Case], Evidence], name: str) -> Evidence
         run = expected and case.bench.run(case.built, given, limits=case.limits(expected))
         if run and expected and (findings := case.wrong(name, run, expected, "")):
             return case.failed(name, findings)
-    return case.not_shown(name, found_at, BY_ONE)
+    return case.not_shown(name, found_at, LEFT if UNKNOWN in made.reason else BY_ONE)
+
+
+def left_to_pocl(case: Case, made: Evidence) -> Evidence:
+    """What PoCL alone vouches for, on few inputs, is not shown where the original bears thousands.
+
+    Parameters
+    ----------
+    case : Case
+        A candidate on its way.
+    made : Evidence
+        What was found without kernels that are compiled beforehand; it stays unless it is for.
+
+    Returns
+    -------
+    Evidence
+        With the reason by name.
+    """
+    if made.state != PASSED or case.not_natively is None:
+        return made
+    said = f"its kernels cannot be compiled beforehand: {case.not_natively}"
+    return case.not_shown(made.rung, [case.finding(made.rung, said)], LEFT)
 
 
 def in_own_files(case: Case, native: Case, f: Finding) -> Finding:

@@ -40,7 +40,7 @@ cl_int clBuildProgram(cl_program one, cl_uint count, const cl_device_id *all, co
       one->made = rheostat_libraries + i;
   if (!one->made) {
     leave(one->text, one->options);
-    unknown("kernels of another text");
+    unknown("kernels of other texts or options than with the first inputs (pass numbers as arguments): %s", one->options);
   }
   one->built = 1;
   if (notify) notify(one, user);
