@@ -7,6 +7,7 @@ import pytest
 
 from rheostat.measurement.code import verifier
 from rheostat.measurement.code.case import Case
+from rheostat.measurement.code.programs.program_inputs import ProgramInput
 from rheostat.measurement.code.reached import mutant_runs
 from rheostat.measurement.code.reached.margin_runs import margins
 from rheostat.measurement.code.reached.mutant_constants import UsedNumber
@@ -54,6 +55,10 @@ SEEN = {
     "room": f"""  unsigned *copy = malloc((n + 71) * sizeof *copy);
 {LOOP} copy[i] = a[i] % 1000; }}
 {LOOP} sum += copy[i]; }}""",
+    "room on both sides of what is written": f"""  int size = n + 150;
+  unsigned *at = calloc(size, sizeof *at);
+{LOOP} at[a[i] % 29 + 61] += i; }}
+  for (int k = 0; k < size; k++) sum += at[k];""",
     "the lesser of two": f"""{LOOP} int left = n - i; sum += left < 47 ? left : 47; }}""",
     "all of an array": f"""  unsigned count[53] = {{0}};
 {LOOP} count[a[i] % 19]++; }}
@@ -63,17 +68,60 @@ SEEN = {
 }
 
 
+@pytest.fixture(scope="module")
+def reference():
+    with verifier(program(SERIAL), seed=3, count=1) as one:
+        yield one.reference
+
+
 @pytest.mark.skipif(bool(LACKING), reason=LACKING)
-def test_what_changes_no_output_is_named_by_its_line(monkeypatch):
+def test_what_changes_no_output_is_named_by_its_line(reference, monkeypatch):
     rng = mutant_runs.np.random.default_rng(2)
     monkeypatch.setattr(mutant_runs, "inputs_of", lambda case: [
         INPUTS.draw(rng, (0, 1)) for _ in range(96)])  # fmt: skip
     candidate, lines = by_lines(UNSEEN | SEEN)
-    with verifier(program(SERIAL), seed=3, count=1) as one:
-        named = {f.line for f in mutant_runs.never_shown(Case(candidate, one.reference))}
+    named = {f.line for f in mutant_runs.never_shown(Case(candidate, reference))}
     doubted = [name for name, its in lines.items() if named & set(its)]
     assert doubted == list(UNSEEN)
     assert named <= {line for its in lines.values() for line in its}
+
+
+@pytest.mark.skipif(bool(LACKING), reason=LACKING)
+def test_an_expression_that_shows_nothing_in_the_original_either_is_not_the_candidate_s(
+    monkeypatch,
+):
+    rng = mutant_runs.np.random.default_rng(2)
+    monkeypatch.setattr(mutant_runs, "inputs_of", lambda case: [
+        INPUTS.draw(rng, (0, 1)) for _ in range(96)])  # fmt: skip
+    body = """  unsigned x[8] = {0}, y[8] = {0}, last = 0; x[5] = y[5] = n;
+  for (int i = 0; i < n; i++) { unsigned long v = a[i];
+    sum += v % 1000;
+SUMMED
+  }
+  if (last > 4 * n) sum = 0;"""
+    same = "last = x[v & 7] + x[a[i] % 7u] + x[v % 6];"
+    others = ["last = x[v & 7] + y[v % 7];", "last = x[v & 7] + y[v % 7] + x[v % 6];"]
+    candidate = program(body.replace("SUMMED", "\n".join([same, *others])))
+    original = program(body.replace("SUMMED", "last = x[a[i] % 8] + x[v % 7] + x[v % 6];"))
+    with verifier(original, seed=3, count=1) as one:
+        found = mutant_runs.never_shown(Case(candidate, one.reference))
+    assert {candidate.row(f.file, f.line) for f in found if "what stands" in f.message} == {*others}
+
+
+@pytest.mark.skipif(bool(LACKING), reason=LACKING)
+def test_what_is_suspected_by_few_inputs_of_cuda_on_a_host_is_run_on_more(reference, monkeypatch):
+    class OnHost(Case):
+        on_host = True
+
+    some = [ProgramInput((str(n), str(n)), values={}) for n in range(200, 300) if n % 8 != 1]
+    monkeypatch.setattr(mutant_runs, "inputs_of", lambda case: some)
+    candidate = program(f"""  unsigned last = 0;
+{LOOP} if (a[i] % 512 == 77) last = 7;
+    sum += a[i] % 1000; }}
+  if (n % 8 == 1) sum += last;""")
+    for more, named in ((some, True), ([*some, ProgramInput(("297", "9"))], False)):
+        monkeypatch.setattr(OnHost, "many", [(given, "") for given in more])
+        assert bool(mutant_runs.never_shown(OnHost(candidate, reference))) is named
 
 
 def site(text, number=0, *, loop=False):
@@ -96,7 +144,7 @@ def test_a_constant_is_a_margin_where_only_what_is_far_from_it_shows(least, most
         return [(x, i) in shown for _, x, i in asked]
 
     reached = np.arange(1, 7)[:, None]
-    found = margins([site("40")], reached, differ)
+    found = margins([site("40")], reached, differ, lambda asked: [False] * len(asked))
     assert bool(found) is left
     assert tried[0] == (41, 5)  # the input that reaches it most
     if left:
@@ -106,11 +154,29 @@ def test_a_constant_is_a_margin_where_only_what_is_far_from_it_shows(least, most
 def test_what_was_not_run_in_time_or_is_hardly_reached_is_no_margin():
     reached = np.array([[1, 1]] * 3 + [[1, 0]] * 3)
     asked = []
-    assert (
-        margins([site("40"), site("50", 1)], reached, lambda some: asked.append(some) or []) == []
-    )
+    some = [site("40"), site("50", 1)]
+    assert margins(some, reached, lambda some: asked.append(some) or [], list) == []
     assert {s.number for s, *_ in asked[0]} == {0}
     assert all(some == [] for some in asked[1:])
+
+
+@pytest.mark.parametrize(("failing", "left"), [
+    (12, False), (11, True),  # all of 10 and 160 on six inputs end with an error of memory
+])  # fmt: skip
+@pytest.mark.parametrize("in_time", [True, False])
+def test_what_is_far_off_and_leaves_the_memory_tells_of_room_alone(failing, left, in_time):
+    def differ(asked):
+        return [x in (10, 160) for _, x, _ in asked]
+
+    def fail(asked):
+        assert [(x, i) for _, x, i in asked] == [
+            (x, i) for x in (10, 160) for i in range(5, -1, -1)
+        ]
+        ended = [k < failing for k in range(len(asked))]
+        return ended if in_time else ended[:-1]
+
+    reached = np.arange(1, 7)[:, None]
+    assert bool(margins([site("40")], reached, differ, fail)) is (left or not in_time)
 
 
 def rows_of(*rows, places=lambda row: AT if "!dbg" in row else None, own=()):

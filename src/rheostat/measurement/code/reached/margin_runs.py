@@ -2,7 +2,8 @@
 
 A constant that is right is needed (a little more or less of it changes an output) or free (so is
 far more and far less none).  Where far off another output comes and near by none, it is large
-enough for the inputs that were tried, and no run has shown that it is for the others.
+enough for the inputs that were tried, and no run has shown that it is for the others.  Where the
+other output only comes of memory that is not the program's, it is room, and sanitizers look at it.
 """
 
 from __future__ import annotations
@@ -23,16 +24,22 @@ FAR_INPUTS, LEAST_REACHED = 8, 4
 NEAR_TURNS = ((0, 2), (2, 24), (24, 192))
 """Inputs on which near ones are run, before far ones and after them."""
 Differ = Callable[[Sequence[tuple[Site, float, int]]], list[bool]]
-"""Which mutants, each with an input's number, give another output; fewer where time is over."""
+"""Which mutants, each with an input's number, give another output; fewer where time is over.
+Also which ones end with an error of memory."""
 
 
 @dataclass
 class Margin:
-    """A constant's place, values in its place that change nothing, and those that do."""
+    """A constant's place, its inputs, and what in its place changes the output of which input."""
 
     site: Site
     inputs: Sequence[int]
-    far: list[float]
+    shown: list[tuple[float, int]]
+
+    @property
+    def far(self) -> list[float]:
+        """Values in its place that change an output."""
+        return list(dict.fromkeys(x for x, _ in self.shown))
 
     @property
     def said(self) -> str:
@@ -44,7 +51,9 @@ class Margin:
         return SAID.format(near=near, constant=f"{c.value:,g}", far=far)
 
 
-def margins(sites: Sequence[Site], reached: np.ndarray, differ: Differ) -> list[Margin]:
+def margins(
+    sites: Sequence[Site], reached: np.ndarray, differ: Differ, fail: Differ
+) -> list[Margin]:
     """Constants that are margins, in the order of their lines.
 
     Parameters
@@ -53,8 +62,8 @@ def margins(sites: Sequence[Site], reached: np.ndarray, differ: Differ) -> list[
         Those of the text; without a constant they are not looked at.
     reached : array
         How often each site was reached, by input; 0 where an input's run failed.
-    differ : callable
-        Runs mutants.
+    differ, fail : callable
+        Run mutants; the latter with addresses checked.
     """
     open_ = []
     for site in sites:
@@ -67,7 +76,7 @@ def margins(sites: Sequence[Site], reached: np.ndarray, differ: Differ) -> list[
     open_ = _not_free(open_, differ)
     for turn in rest:
         open_ = _not_needed(open_, turn, differ)
-    return sorted(open_, key=lambda m: m.site.at)
+    return sorted(_no_room(open_, fail), key=lambda m: m.site.at)
 
 
 def _not_needed(some: Sequence[Margin], turn: tuple[int, int], differ: Differ) -> list[Margin]:
@@ -86,7 +95,16 @@ def _not_free(some: Sequence[Margin], differ: Differ) -> list[Margin]:
              for x in m.site.constant.far(loop=m.site.in_loop)
              for i in m.inputs[:FAR_INPUTS]]  # fmt: skip
     shown = differ([(m.site, x, i) for m, x, i in asked])
-    for (m, x, _), other in zip(asked, shown, strict=False):
-        if other and x not in m.far:
-            m.far.append(x)
-    return [m for m in some if m.far]
+    for (m, x, i), other in zip(asked, shown, strict=False):
+        if other:
+            m.shown.append((x, i))
+    return [m for m in some if m.shown]
+
+
+def _no_room(some: Sequence[Margin], fail: Differ) -> list[Margin]:
+    """Those of which something far off gives another output without an error of memory."""
+    asked = [(m, x, i) for m in some for x, i in m.shown]
+    failed = fail([(m.site, x, i) for m, x, i in asked]) if asked else []
+    ends = {id(m) for (m, *_), ended in zip(asked, failed, strict=False) if not ended}
+    ends |= {id(m) for m, *_ in asked[len(failed) :]}
+    return [m for m in some if id(m) in ends]

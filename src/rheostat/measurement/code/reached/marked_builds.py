@@ -39,12 +39,12 @@ def factors_of_original(case: Case) -> set[int]:
     return {n % 2**32 for n in numbers_in(case.original.text)}.union(*map(factors_in, texts))
 
 
-def linked(program: Program, texts: dict[str, str]) -> Program:
-    """A program that is built of LLVM's texts and sources beside them."""
+def linked(program: Program, texts: dict[str, str], *checks: str) -> Program:
+    """A program that is built of LLVM's texts and sources beside them; with flags of checks."""
     parallel = ["-fopenmp"] * (program.language in ("openmp", "target"))
     libraries = [f for f in program.flags if f.startswith("-l")]
     objects = objects_of(program)
-    words = ["-O1", "-w", "-pthread", *quick_linker(program.flags), *parallel, *texts,
+    words = ["-O1", "-w", "-pthread", *quick_linker(program.flags), *parallel, *checks, *texts,
              *map(object_file, objects), *libraries, "-o", "program"]  # fmt: skip
     driver = "{cxx}" if program.is_cxx else "{cc}"
     made_of = program.made_of or program.text

@@ -3,15 +3,17 @@
 That a line was run says nothing of what it did: an entry of a table may be wrong that nobody asked
 for, a factor may be one to the last digit of every output.  What goes the rarer way is made to go
 the common one, as a mutant of the program (mutation analysis), and where each input still gives
-the same output no run has shown that it was right.
+the same output no run has shown that it was right.  An expression that the original has as well,
+and whose mutants there show nothing either, is not the candidate's.
 """
 
 from __future__ import annotations
 
 import random
+import re
 import struct
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,8 +34,9 @@ from rheostat.measurement.code.reached.mutant_text import WAYS, Site, with_mutan
 from rheostat.measurement.code.reached.open_marks import made_by_pragmas
 from rheostat.measurement.code.reached.source_places import Places
 from rheostat.measurement.code.reference import QUICK_S
+from rheostat.measurement.code.toolchain import SANITIZER_OPTIONS, BuildKind
 from rheostat.measurement.code.verdict import Finding
-from rheostat.measurement.code.workbench import Built
+from rheostat.measurement.code.workbench import Built, roomy
 
 WHY = "what changes no output cannot be seen to be right"
 SAID = "{}: with the inputs that were tried no output would be another one without it"
@@ -45,6 +48,11 @@ on which the rarer way was taken."""
 COUNTED_S, MUTANTS_S = 0.2, 0.2
 ON_HOST, ON_HOST_S = 24, 0.5
 """Inputs of CUDA on the host, whose runs take longer, and CPU seconds for them."""
+MORE_S, ROOM_S = 0.5, 2.0
+"""CPU seconds of more inputs for what is suspected there: of the program, and of its mutants; of
+runs with addresses checked."""
+ADDRESSES = BuildKind("addresses", "clang", (), "-O1", mark="__asan_init")
+DEFINED = re.compile(r"(?m)^(define .*)( #\d+ )")
 TURNS = (1, 4, 24, INPUTS)
 """On how many inputs mutants are run that no input before has shown."""
 RARE_DECISION, RARE_OPERAND = 0.01, 0.25
@@ -58,13 +66,18 @@ NONE = -1
 
 @dataclass(frozen=True)
 class _OpenMutant:
-    """A mutant, how often its site came out either way, and the inputs that the rarer one is on."""
+    """A mutant without a way (its number, and how often it was gone), and the inputs it is on."""
 
     site: Site
-    mutant: int
+    way: int
     rarer: int
     total: int
     inputs: Sequence[int]
+
+    @property
+    def mutant(self) -> int:
+        """Its number."""
+        return 2 * self.site.number + (0 if self.site.said else 1 - self.way)
 
     @property
     def words(self) -> str:
@@ -87,33 +100,75 @@ def never_shown(case: Case) -> list[Finding]:
     """
     if case.shared_by_compiler or case.asks_nothing_new or not case.original.inputs.ranges:
         return []
-    made = _mutated(case) if is_marked(case, case.candidate) else None
+    program, numbers = case.candidate, _own_numbers(case)
+    made = _mutated(case, program, _own(case), numbers) if is_marked(case, program) else None
     if made is None:
         return []
     with case.bench.run_folder("mutants") as place:
-        runs = _Mutants(case, *made, place)
-        left, few = runs.left(), runs.margins()
+        runs = _Mutants(case, made, place)
+        few = runs.margins()
+        left = _without_known(case, runs, place)
     return [*(Finding("output", *q.site.at[:2], SAID.format(q.words)) for q in left),
             *(Finding("output", *m.site.at[:2], m.said) for m in few)]  # fmt: skip
 
 
-def _mutated(case: Case) -> tuple[Built, list[Site]] | None:
-    """The candidate with mutants; None where it has none or cannot be built so."""
+def _without_known(case: Case, runs: _Mutants, place: Path) -> list[_OpenMutant]:
+    """Those that no input shows, not those that show nothing in the original either.
+
+    The candidate's ``runs`` leave their outcomes in a folder, and so do the others.
+    """
+    left = runs.left()
+    if left and case.on_host:  # few inputs were run
+        more = [given for given, _ in case.many][:INPUTS]
+        other = _Mutants(case, runs.made, place, more, (MORE_S, MORE_S))
+        left = other.not_shown(left)
+    forms = {q.site.form for q in left} - {""}
+    original = case.original
+    if not forms or not is_marked(case, original):
+        return left
+    made = _mutated(case, original, lambda code: Places(code, original.files).of)
+    if made is None:
+        return left
+    theirs = _Mutants(case, made, place, runs.inputs, runs.seconds)
+    known = theirs.idle_forms(forms)
+    return [q for q in left if (q.site.form, q.site.said) not in known]
+
+
+@dataclass(frozen=True)
+class _Mutated:
+    """A program with mutants, and where they are."""
+
+    program: Program
+    built: Built
+    sites: list[Site]
+
+
+def _mutated(
+    case: Case, program: Program, place_in: Callable[[str], Callable[[str], At | None]],
+    numbers: Collection[float] = (),
+) -> _Mutated | None:  # fmt: skip
+    """A program with mutants; None where it has none or cannot be built so."""
     texts: dict[str, str] = {}
     sites: list[Site] = []
-    numbers = _own_numbers(case)
-    for number, made in enumerate(compiler_texts(case, case.candidate)):
+    for number, made in enumerate(compiler_texts(case, program)):
         if not made.ok:
             return None
         code = made.said.stdout
-        made_of = with_mutants(code, _own(case, code), len(sites), numbers)
+        made_of = with_mutants(code, place_in(code), len(sites), numbers)
         texts[f"mutants{number}.ll"], some = made_of
         sites += some
     if not sites:
         return None
     texts[RUNTIME] = _runtime(sites)
-    built = case.bench.build(linked(case.candidate, texts), LINKED)
-    return (built, sites) if built.ok else None
+    built = case.bench.build(linked(program, texts), LINKED)
+    return _Mutated(program, built, sites) if built.ok else None
+
+
+def _addresses_checked(made: _Mutated) -> Program:
+    """The same with clang's sanitizer, which looks at functions that say so."""
+    texts = {name: DEFINED.sub(r"\1 sanitize_address\2", text) if name.endswith(".ll") else text
+             for name, text in made.built.program.files.items()}  # fmt: skip
+    return linked(made.program, texts, "-fsanitize=address")
 
 
 def _runtime(sites: Sequence[Site]) -> str:
@@ -137,16 +192,20 @@ def _own_numbers(case: Case) -> set[float]:
     return {n for n in sizes(case.candidate) - sizes(case.original) if not is_usual(n)}
 
 
-def _own(case: Case, code: str) -> Callable[[str], At | None]:
-    """Places of rows that the original has not, without what OpenMP's pragmas make."""
-    places, pragmas = Places(code, case.candidate.files), made_by_pragmas(case.candidate)
-    of_original = lines_of_original(case, code)
+def _own(case: Case) -> Callable[[str], Callable[[str], At | None]]:
+    """Places of a text's rows that the original has not, without what OpenMP's pragmas make."""
+    pragmas = made_by_pragmas(case.candidate)
 
-    def place(row: str) -> At | None:
-        at = places.of(row)
-        return None if at is None or at[:2] in pragmas or of_original(row) else at
+    def place_in(code: str) -> Callable[[str], At | None]:
+        places, of_original = Places(code, case.candidate.files), lines_of_original(case, code)
 
-    return place
+        def place(row: str) -> At | None:
+            at = places.of(row)
+            return None if at is None or at[:2] in pragmas or of_original(row) else at
+
+        return place
+
+    return place_in
 
 
 def inputs_of(case: Case) -> list[ProgramInput]:
@@ -163,78 +222,122 @@ def _number(mutant: int, constant: int = NONE, value: bytes = bytes(8)) -> bytes
     return struct.pack("2i", mutant, constant) + value
 
 
+def _constants(asked: Sequence[tuple[Site, float, int]]) -> list[bytes]:
+    """Runs with another constant at these sites."""
+    return [_number(2 * s.number, s.number, s.constant.packed(x))
+            for s, x, _ in asked if s.constant]  # fmt: skip
+
+
 class _Mutants:
     """Runs of the mutants of one build, which leave their outcomes in a folder."""
 
-    def __init__(self, case: Case, built: Built, sites: Sequence[Site], place: Path) -> None:
-        self.case, self.built, self.sites, self.place = case, built, sites, place
+    def __init__(
+        self, case: Case, made: _Mutated, place: Path,
+        inputs: Sequence[ProgramInput] | None = None, seconds: tuple[float, float] | None = None,
+    ) -> None:  # fmt: skip
+        self.case, self.made, self.sites, self.place = case, made, made.sites, place
         on_host = case.on_host
-        self.inputs = inputs_of(case)[: ON_HOST if on_host else INPUTS]
-        self.seconds = (ON_HOST_S, ON_HOST_S) if on_host else (COUNTED_S, MUTANTS_S)
+        self.inputs = (
+            inputs_of(case)[: ON_HOST if on_host else INPUTS] if inputs is None else inputs
+        )
+        self.seconds = seconds or ((ON_HOST_S,) * 2 if on_host else (COUNTED_S, MUTANTS_S))
+        (place / OUTCOMES).unlink(missing_ok=True)
         none = [_number(NONE)] * len(self.inputs)
         self.wanted = self._run(self.inputs, none, self.seconds[0])
         self.counts = self._outcomes(len(self.wanted))
+        self.ended = np.array([said is not None for said in self.wanted], dtype=bool)
         if len(self.wanted) < min(LEAST_INPUTS, len(self.inputs)):
-            self.sites = ()
+            self.sites = []
 
     def margins(self) -> list[Margin]:
         """Constants that are margins."""
-        ended = np.array([said is not None for said in self.wanted], dtype=bool)
-        reached = self.counts.sum(axis=2) * ended[:, None]
+        reached = self.counts.sum(axis=2) * self.ended[:, None]
 
         def differ(asked: Sequence[tuple[Site, float, int]]) -> list[bool]:
-            rows = [_number(2 * s.number, s.number, s.constant.packed(x))
-                    for s, x, _ in asked if s.constant]  # fmt: skip
+            rows = _constants(asked)
             outputs = self._run([self.inputs[i] for *_, i in asked], rows, self.seconds[1])
             return [got is not None and self._differs(got, self.wanted[i])
                     for (*_, i), got in zip(asked, outputs, strict=False)]  # fmt: skip
 
-        return margins(self.sites, reached, differ)
+        return margins(self.sites, reached, differ, self._fail)
+
+    def _fail(self, asked: Sequence[tuple[Site, float, int]]) -> list[bool]:
+        """Which of them end with an error of memory, on inputs where the program has none."""
+        built = self.case.bench.build(_addresses_checked(self.made), ADDRESSES)
+        if not built.ok:
+            return []
+        numbers = [i for *_, i in asked]
+        rows = [row for one in _constants(asked) for row in (_number(NONE), one)]
+        (self.place / MUTANTS).write_bytes(b"".join(rows))
+        limits = roomy(self.case.limits(self.case.reference.expected[0]))
+        outputs = self.case.bench.run_each(
+            built, [self.inputs[i] for i in numbers for _ in range(2)], limits,
+            most_cpu_s=ROOM_S, environment=SANITIZER_OPTIONS, kept=self.place)  # fmt: skip
+        pairs = zip(outputs[::2], outputs[1::2], strict=False)
+        return [as_it_is is not None and other is None for as_it_is, other in pairs]
 
     def left(self) -> list[_OpenMutant]:
         """Those that no input showed, in the order of their lines."""
-        wanted = self.wanted
-        open_ = {q.mutant: q for q in self._questions(wanted)}
+        return sorted(self._open(self._questions())[0], key=lambda q: q.site.at)
+
+    def not_shown(self, some: Sequence[_OpenMutant]) -> list[_OpenMutant]:
+        """Those of another run's that no input here shows."""
+        asked = {q.mutant: [*self._question(q.site, q.way)] for q in some}
+        open_, unrun = self._open(q for here in asked.values() for q in here)
+        left = {q.mutant for q in (*open_, *unrun)}
+        return [q for q in some if q.mutant in left or not asked[q.mutant]]
+
+    def idle_forms(self, forms: Collection[str]) -> set[tuple[str, str]]:
+        """Operands of these expressions that show nothing here, wherever they stand."""
+        every = [s for s in self.sites if s.form in forms]
+        open_, _ = self._open(q for s in every for q in self._question(s, 0))
+        idle = {q.site for q in open_}
+        shown = {(s.form, s.said) for s in every if s not in idle}
+        return {(s.form, s.said) for s in idle} - shown
+
+    def _open(
+        self, some: Iterable[_OpenMutant]
+    ) -> tuple[list[_OpenMutant], list[_OpenMutant]]:  # fmt: skip
+        """Those that no input showed, and those for which there was no time."""
+        open_, unrun = {q.mutant: q for q in some}, dict[int, _OpenMutant]()
         done = 0
         for most in TURNS:
             asked = [(q, i) for q in open_.values() for i in q.inputs[done:most]]
             given, rows = [self.inputs[i] for _, i in asked], [_number(q.mutant) for q, _ in asked]
             outputs = self._run(given, rows, self.seconds[1])
-            if len(outputs) < len(asked):  # there was no time for all
-                for q, _ in asked[len(outputs) :]:
-                    open_.pop(q.mutant, None)
             for (q, i), got in zip(asked, outputs, strict=False):
-                if self._differs(got, wanted[i]):
+                if self._differs(got, self.wanted[i]):
                     open_.pop(q.mutant, None)
+            unrun |= {q.mutant: q for q, _ in asked[len(outputs) :] if q.mutant in open_}
+            open_ = {n: q for n, q in open_.items() if n not in unrun}
             done = most
-        return sorted(open_.values(), key=lambda q: q.site.at)
+        return [*open_.values()], [*unrun.values()]
 
     def _differs(self, got: str | None, wanted: str | None) -> bool:
         return got != wanted and (
             got is None or bool(differences(got, wanted or "", self.case.reference.agreed))
         )
 
-    def _questions(self, wanted: Sequence[str | None]) -> Iterator[_OpenMutant]:
+    def _questions(self) -> Iterator[_OpenMutant]:
         """Sites that came out either way, one of them rarely, or by less than shows."""
-        ended = np.array([said is not None for said in wanted])
         for site in self.sites:
-            if site.constant:
+            row = self.made.program.row(*site.at[:2])[:MOST_ROW]
+            if site.constant or (not site.said and TIES.search(row)):
                 continue
-            row = self.case.candidate.row(*site.at[:2])[:MOST_ROW]
-            if not site.said and TIES.search(row):
-                continue
-            of_site = self.counts[:, site.number]
-            totals = of_site.sum(axis=0)
-            rarer = 0 if site.said else int(totals[1] < totals[0])
             most = RARE_OPERAND if site.said else RARE_DECISION
-            changed = of_site[:, rarer] + of_site[:, TINY]
-            inputs = np.flatnonzero((changed > 0) & ended)
-            if len(inputs) >= LEAST_SHOWN and totals[rarer] < most * totals.sum():
-                first = inputs[np.argsort(-changed[inputs], kind="stable")]
-                mutant = 2 * site.number + (0 if site.said else 1 - rarer)
-                yield _OpenMutant(
-                    site, mutant, int(totals[rarer]), int(totals.sum()), first.tolist()
-                )
+            totals = self.counts[:, site.number].sum(axis=0)
+            rarer = 0 if site.said else int(totals[1] < totals[0])
+            if totals[rarer] < most * totals.sum():
+                yield from self._question(site, rarer)
+
+    def _question(self, site: Site, rarer: int) -> Iterator[_OpenMutant]:
+        """A mutant, where enough inputs show what it is without."""
+        of_site = self.counts[:, site.number]
+        totals, changed = of_site.sum(axis=0), of_site[:, rarer] + of_site[:, TINY]
+        inputs = np.flatnonzero((changed > 0) & self.ended)
+        if len(inputs) >= LEAST_SHOWN:
+            first = inputs[np.argsort(-changed[inputs], kind="stable")].tolist()
+            yield _OpenMutant(site, rarer, int(totals[rarer]), int(totals.sum()), first)
 
     def _outcomes(self, runs: int) -> np.ndarray:
         """How often each site came out either way, by run."""
@@ -249,4 +352,4 @@ class _Mutants:
     ) -> list[str | None]:
         (self.place / MUTANTS).write_bytes(b"".join(rows))
         limits = self.case.limits(self.case.reference.expected[0])
-        return self.case.bench.run_many(self.built, inputs, limits, most_s, kept=self.place)
+        return self.case.bench.run_many(self.made.built, inputs, limits, most_s, kept=self.place)

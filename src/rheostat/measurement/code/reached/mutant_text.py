@@ -30,6 +30,7 @@ from rheostat.measurement.code.reached.mutant_constants import (
     is_room,
     rows_with,
 )
+from rheostat.measurement.code.reached.operation_forms import OperationForms
 
 DEFINED = re.compile(r"define .*?@(?P<name>[-\w.$]+|\"[^\"]*\")\(")
 FUNCTIONS = re.compile(r"(?m)^define .*?@([-\w.$]+|\"[^\"]*\")\(")
@@ -64,8 +65,9 @@ DECLARED = (
 class Site:
     """Where a decision or an operand stands, its number, and what an operand is called.
 
-    ``said`` is empty for a decision.  Mutant ``2 * number`` makes a decision false or an operation
-    what it is without the operand, the next one makes a decision true.
+    ``said`` is empty for a decision, ``form`` for all but a part of an expression.  Mutant
+    ``2 * number`` makes a decision false or an operation what it is without the operand, the next
+    one makes a decision true.
     """
 
     at: At
@@ -73,6 +75,7 @@ class Site:
     said: str = ""
     constant: UsedNumber | None = None
     in_loop: bool = False
+    form: str = ""
 
 
 def with_mutants(
@@ -130,6 +133,7 @@ class _Mutated:
         self.given = {(*at[:2], n) for row in rows if CHOSEN.search(row) and (at := self.place(row))
                       for n in GIVEN.findall(row)}  # fmt: skip
         self.defined = dict(r.strip().split(" = ", 1) for r in rows[1:] if " = " in r)
+        self.forms = OperationForms(self.defined)
         self.once = {p: v for p, v in set_once(rows).items() if CONSTANT.fullmatch(v)}
         self.known = self.of_file | self.once
         asked = asked_before(rows, self.defined)
@@ -189,10 +193,11 @@ class _Mutated:
         return any(map(_is_own, sides))
 
     def _site(
-        self, at: At, said: str = "", constant: UsedNumber | None = None, *, in_loop: bool = False
-    ) -> tuple[int, str]:
+        self, at: At, said: str = "", constant: UsedNumber | None = None, *, in_loop: bool = False,
+        form: str = "",
+    ) -> tuple[int, str]:  # fmt: skip
         number = self.first + len(self.sites)
-        self.sites.append(Site(at, number, said, constant, in_loop))
+        self.sites.append(Site(at, number, said, constant, in_loop, form))
         return number, f"{SITE}.{number}"
 
     def _decision(self, at: At, m: re.Match[str]) -> Iterator[str]:
@@ -220,8 +225,9 @@ class _Mutated:
         value, type_ = m["value"], m["type"]
         made = f"{SITE}.{self.first + len(self.sites)}.was"
         yield row.replace(value, made, 1)
+        form = self.forms.of(value)
         for number_of, (side, other, sign) in enumerate(sides, 1):
-            number, name = self._site(at, f"what stands {side} of {sign}")
+            number, name = self._site(at, f"what stands {side} of {sign}", form=form)
             yield from _compared(name, type_, made, other)
             yield from _counted(number, f"{name}.outcome")
             last = value if number_of == len(sides) else f"{name}.now"
