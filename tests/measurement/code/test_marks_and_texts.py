@@ -95,7 +95,7 @@ def test_every_block_and_both_ways_of_a_comparison_have_a_byte():
                     "  br i1 %cmp, label %a, label %b, !dbg !5", "a:", "  br label %b", "cleanup:",
                     "  br label %b", "b:", "  ret i32 0")  # fmt: skip
     made = marked(text, {"a.c": ""}, 20)
-    assert [(k[1], b.offset, b.by_compiler) for k, b in made.blocks.items()] == [
+    assert [(k[1], b.offset, b.unasked) for k, b in made.blocks.items()] == [
         ("entry", 20, False), ("a", 23, False), ("cleanup", 24, True),
         ("b", 25, False)]  # fmt: skip
     (c,) = made.comparisons
@@ -206,7 +206,7 @@ def test_lines_of_functions_in_use_that_were_not_reached_are_named():
     blocks = {("main", "entry"): Block(0, {("a.c", 1), ("a.c", 2)}, ["a", "b", "c"]),
               ("main", "a"): Block(1, {("a.c", 2), ("a.c", 3), ("a.c", 4)}),
               ("main", "b"): Block(2, {("a.c", 5)}, stops=True),
-              ("main", "c"): Block(3, {("a.c", 5)}, by_compiler=True),
+              ("main", "c"): Block(3, {("a.c", 5)}, unasked=True),
               ("other", "entry"): Block(4, {("a.c", 5)})}  # fmt: skip
     one = Marked("", 5, [], blocks, {"main"})
     assert left_of([one], bytes([1, 0, 0, 0, 0]), ROWS).lines == {("a.c", 3)}  # line 4: a brace

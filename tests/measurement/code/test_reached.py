@@ -158,8 +158,26 @@ NEVER = {
     "a[i] % 7}; sum += a[i] % 1000 + (o.x == o.y && o.z > o.x + 99); }",
     "places shared by remainders": "{ static unsigned t[6000]; "
     "sum += t[i % 17 * 300 + i % 19] += a[i] % 1000; }",
+    "stamp of a byte": "{ static unsigned char now; now++; sum += a[i] % 1000 + (now > 9); }",
+    "count of 16 bits": "{ static short k; k = (short)(k + 211); sum += a[i] % 1000 + (k > 999); }",
 }
 REACHED = {
+    "counters that go round on purpose": """  static unsigned ring[256];
+  unsigned char at = 0, epoch = 0;
+  for (int i = 0; i < n; i++) {
+    ring[at++] = a[i] % 1000;
+    if (++epoch == 0) { for (int k = 0; k < 256; k++) ring[k] = 1; epoch = 1; }
+    sum += ring[i % 256];
+  }""",
+    "until nothing changes": """  for (int i = 0; i < n; i++) {
+    unsigned v = a[i];
+    int left;
+    do {
+      left = 0;
+      for (int k = 0; k < 3; k++) if (v > 9u << k) v /= 2, left++;
+    } while (left > 0);
+    sum += v;
+  }""",
     "tables": """  static const unsigned week[8] = {0, 3, 1, 4, 1, 5, 9, 2};
   static const double halves[2][2] = {{0.5, 1.5}, {2.5, 3.5}};
   for (int i = 0; i < n; i++) {
@@ -342,6 +360,21 @@ def parts(bodies: Mapping[str, str], many: int, alone: Container[str]) -> list[d
     return [{n: bodies[n] for n in some} for some in named]
 
 
+KEYED = """typedef struct { unsigned key; int at; } Keyed;
+static int by_key(const void *a, const void *b) {
+  const Keyed *x = a, *y = b;
+  if (x->key != y->key) return x->key < y->key ? -1 : 1;
+  return x->at < y->at ? -1 : x->at > y->at;
+}
+static int is_it(const Keyed *x, const Keyed *y) {
+  if (x->key != y->key) return 0;
+  return x->at < y->at;
+}
+"""
+BY_KEYS = """  Keyed *k = malloc(n * sizeof *k), it = {1u << 30, 5};
+  for (int i = 0; i < n; i++) k[i].key = a[i] % 1000 * 512 + i, k[i].at = i;
+  qsort(k, n, sizeof *k, by_key);
+  for (int i = 0; i < n; i++) sum += a[k[i].at] % 1000 + is_it(k + i, &it);"""
 IN_LOOPS = {name: f"  for (int i = 0; i < n; i++) {body}" for name, body in NEVER.items()}
 THREADS = [name for name in NEVER if name.startswith(("thread number", "remainder by"))]
 """What numbers of threads decide is said before any input is run."""
@@ -368,6 +401,17 @@ def test_right_programs_are_not_doubted(one: Verifier, bodies: dict[str, str]) -
     doubted = [f.line for f in unreached(Case(candidate, one.reference))]
     assert [name for name, its in lines.items() if set(doubted) & set(its)] == []
     assert doubted == []
+
+
+@pytest.mark.skipif(bool(LACKING), reason=LACKING)
+def test_keys_that_are_never_equal_are_no_question_where_a_function_orders_by_them(
+    one: Verifier,
+) -> None:
+    made = program(BY_KEYS)
+    candidate = replace(made, files={"a.c": KEYED + made.text})
+    rows = candidate.text.splitlines()
+    named = {rows[f.line - 1] for f in unreached(Case(candidate, one.reference))}
+    assert named == {*KEYED.splitlines()[7:9], BY_KEYS.splitlines()[-1]}
 
 
 @pytest.mark.skipif(bool(LACKING), reason=LACKING)

@@ -31,6 +31,7 @@ CHOSEN_CL = re.compile(
 )
 """In kernels of OpenCL."""
 CHOSEN_OF = re.compile(r"\[ ([^\s,]+), %([^\s,\]]+) \]")
+LOOPS = re.compile(r"(?:do|for|while)\.body")
 TURNED = re.compile(r"(?:[sz]ext|trunc|[su]itofp|fpto[su]i|fpext|fptrunc) \S+ (%[^\s,]+) to")
 TYPES = {**dict.fromkeys("ij", "i32"), **dict.fromkeys("lmxy", "i64"), **dict.fromkeys("st", "i16"),
          **dict.fromkeys("cah", "i8"), "f": "float", "d": "double"}  # fmt: skip
@@ -42,12 +43,17 @@ def is_taken(
 ) -> bool:  # fmt: skip
     """Whether a block that a comparison leads to takes a constant in place of the value compared.
 
+    A loop's body that sets what is counted in it to 0 is none.
+
     >>> known = {"%1": "load i32, ptr %x"}
     >>> is_taken("7", "%1", ("a", "b"), ["a:", "  store i32 7, ptr %x"], known)
     True
     >>> is_taken("7", "%1", ("a", "b"), ["a:", "  store i32 7, ptr %y"], known)
     False
+    >>> is_taken("0", "%1", ("do.body", "b"), ["do.body:", "  store i32 0, ptr %x"], known)
+    False
     """
+    targets = [t for t in targets if not LOOPS.match(t)]
     made = _made(value, defined)
     stored = [m for row in rows if (m := STORED.match(row))]
     holds = {_place(m["place"], defined) for m in stored if _made(m["value"], defined) == made}

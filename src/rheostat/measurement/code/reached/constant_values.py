@@ -35,7 +35,8 @@ At = tuple[str, int, int]
 class Narrowing:
     """Where values are kept, the least and most that fit, and its number among all.
 
-    ``rounds``: a float is asked whether it is the value itself.
+    ``rounds``: a float is asked whether it is the value itself; ``counts``: what goes round in it
+    does not do so on purpose, also on a line that the original has with a wider one.
     """
 
     at: At
@@ -43,6 +44,7 @@ class Narrowing:
     most: int
     number: int
     rounds: bool = False
+    counts: bool = False
 
     def finding(self, kept: bytes) -> str:
         """What is to be said of the values that runs kept; empty if nothing is.

@@ -127,8 +127,8 @@ def _own_values(case: Case, whole: Sequence[Marked]) -> list[Narrowing]:
     """What the candidate narrows on lines that the original has not."""
     known = _lines(case.original)
     floats = SINGLE_PRECISION.search(case.original.text) or case.reference.tolerance.relative
-    return [n for m in whole for n in m.values if not (n.rounds and floats)
-            and without_blanks(case.candidate.row(*n.at[:2])) not in known]  # fmt: skip
+    return [n for m in whole for n in m.values if not (n.rounds and floats) and
+            (n.counts or without_blanks(case.candidate.row(*n.at[:2])) not in known)]  # fmt: skip
 
 
 def _too_narrow(case: Case, left: Left) -> list[Finding]:

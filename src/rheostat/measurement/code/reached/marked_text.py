@@ -40,6 +40,7 @@ from rheostat.measurement.code.reached.marks import (
     byte_at,
     stored,
 )
+from rheostat.measurement.code.reached.narrow_counters import noted_counters
 from rheostat.measurement.code.reached.numbers import cut_numbers
 from rheostat.measurement.code.reached.quotients import Remainder, remainders, rounded
 from rheostat.measurement.code.reached.reciprocals import rounded_reciprocals
@@ -49,7 +50,7 @@ from rheostat.measurement.code.reached.source_places import Places
 from rheostat.measurement.code.reached.stated_ranges import Ends, Stated
 from rheostat.measurement.code.reached.sums import DECLARED as OF_DIGITS
 from rheostat.measurement.code.reached.sums import noted_sums
-from rheostat.measurement.code.reached.ties import BRANCH, Kinds, tied_blocks
+from rheostat.measurement.code.reached.ties import BRANCH, Kinds, Ties
 from rheostat.measurement.code.reached.truths import (
     ALLOCATES,
     LOADED,
@@ -135,8 +136,7 @@ class _Marker:
         for row in self.code.splitlines():
             m = DEFINED.match(row)
             if m and "available_externally" not in m["how"]:
-                self.function = m["name"]
-                function = [row]
+                self.function, function = m["name"], [row]
             elif function and row == "}":
                 rows += [*self._function(function), row]
                 function = []
@@ -159,9 +159,8 @@ class _Marker:
         self.asked = asked_before(rows, self.defined)
         self.inexact = {v: most for (f, v), most in self.all_inexact.items() if f == self.function}
         self.once, self.kinds = set_once(rows), Kinds(rows, self.defined)
-        self.tied = tied_blocks(rows, self.kinds)
-        local = {p: v for p, v in self.once.items() if CONSTANT.fullmatch(v)}
-        self.set_once = self.globals | local
+        self.ties = Ties(rows, self.kinds)
+        self.set_once = self.globals | {p: v for p, v in self.once.items() if CONSTANT.fullmatch(v)}
         yield rows[0]
         block: list[str] = []
         label = "entry"
@@ -176,8 +175,8 @@ class _Marker:
 
     def _block(self, label: str, rows: list[str]) -> Iterator[str]:
         made = self.made
-        self.is_tied = label in self.tied
-        block = Block(made.end, by_compiler=bool(BY_COMPILER.match(label)))
+        self.label = label
+        block = Block(made.end, unasked=bool(BY_COMPILER.match(label)) or label in self.ties.orders)
         made.blocks[self.function, label] = block
         made.end += 1
         branch = next((m for row in rows if (m := BRANCH.match(row))), None)
@@ -230,7 +229,7 @@ class _Marker:
             how, value, constant = MIRRORED[how], m["other"], other
         alike = self.kinds.equal if how == "eq" else self.kinds.ordered
         tie = not constant and alike(m["one"], m["other"])
-        if self.is_tied and how in ("lt", "gt") and tie:
+        if tie and self.ties.settle(self.label, m["value"], how):
             return
         yield from self._kept(Comparison(at, how, constant, asked[1], self.made.end, targets,
                                          self.function, value=m["value"], tie=tie),
@@ -365,6 +364,7 @@ class _Marker:
         made = list(noted(row, at, number, self.defined, self.code, self.inexact)) if at else []
         if at:
             made += noted_sums(row, at, number + len(made), self.defined, self.rows)
+            made += noted_counters(row, at, number + len(made), self.defined, self.rows, self.kinds)
         self.made.values += [n for n, _, _ in made]
         return [r for _, b, _ in made for r in b], [r for _, _, b in made for r in b]
 

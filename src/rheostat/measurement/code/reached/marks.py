@@ -48,7 +48,7 @@ class Block:
 
     ``acts``: it changes something or calls; ``stops``: the program ends there with an error;
     ``chooses``: a value hangs on where it was reached from; ``given``: which constants, by block;
-    ``does``: constants it keeps, and calls.
+    ``does``: constants it keeps, and calls; ``unasked``: whether a run reaches it is no question.
     """
 
     offset: int
@@ -59,7 +59,7 @@ class Block:
     chooses: bool = False
     does: set[str] = field(default_factory=set)
     given: dict[str, set[str]] = field(default_factory=dict)
-    by_compiler: bool = False
+    unasked: bool = False
 
 
 @dataclass

@@ -102,7 +102,7 @@ def _never(whole: Sequence[Marked], seen: bytes) -> set[tuple[str, int]]:
         for (function, label), block in one.blocks.items():
             if seen[block.offset]:
                 reached |= block.places
-            elif label in ways.get(function, ()) and not (block.stops or block.by_compiler):
+            elif label in ways.get(function, ()) and not (block.stops or block.unasked):
                 never |= block.places
     return never - reached
 

@@ -5,6 +5,9 @@ looks at it with data of few values.  ``if (a.x != b.x) return a.x < b.x; return
 one as well as ``a.x == b.x && a.at < b.at``, on one line or on several.  Both are comparisons of
 two things of one kind: the same member or element of two, or a variable that keeps one of them.
 ``o.spot == o.strike && o.years < 5 * o.rate`` is none.
+
+Whether two are equal at all is no decision either where one function orders them by that member,
+and where they are equal by other ones, and returns: keys may differ on purpose.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
+from rheostat.measurement.code.reached.choices import LABEL as BEGINS
 from rheostat.measurement.code.reached.constant_values import NAME
 from rheostat.measurement.code.reached.constants import CONSTANT
 from rheostat.measurement.code.reached.truths import LOADED, STORED
@@ -32,6 +36,15 @@ CALLED = re.compile(r"(?:tail )?call .*?(@[-\w.$]+)\(")
 BEHIND = re.compile(r", (?:!|align )")
 NAMED = re.compile(NAME)
 INDEX = re.compile(rf"i\d+ {NAME}")
+PAIR = re.compile(
+    rf"\s*{NAME} = (?P<how>icmp|fcmp|sub) (?P<order>[a-z ]*?)\s*\S+ "
+    r"(?P<one>[^\s,]+), (?P<other>[^\s,]+)"
+)
+PLAIN = re.compile(
+    rf"\s*(?:$|br |ret |call void @llvm\.(?:lifetime|dbg)\.|{NAME} = (?:load |getelementptr |phi |"
+    r"select |[sz]ext |trunc |xor i1 )|store \S+ [^,]+, ptr %(?:retval|cleanup\.dest\.slot)\b)"
+)
+"""Instructions that lead from a comparison to what is returned of it."""
 DEEPEST = 8
 
 
@@ -65,6 +78,26 @@ class Kinds:
         """Whether they are so, or both plain counters."""
         return self.equal(one, other) or (self._is_counter(one) and self._is_counter(other))
 
+    def keeps(self, place: str, value: str) -> bool:
+        """Whether a value was read from that place, or from what keeps such a one."""
+        return self._shape(place) in self._kinds(value)
+
+    def is_part(self, value: str) -> bool:
+        """Whether it was read from a member or an element."""
+        return self._place(value).startswith("getelementptr") or bool(
+            OF_CONTAINER.match(self._place(value))
+        )
+
+    def compares(self, row: str) -> bool:
+        """Whether a row only says which of two of one kind comes first, or passes that on."""
+        m = PAIR.match(row)
+        if m is None:
+            of = row.strip().partition(" = ")[2]
+            return bool(BEGINS.match(row) or PLAIN.match(row) or OF_CONTAINER.match(of))
+        sides = m.group("one", "other")
+        made = [self._defined.get(s, "").startswith("zext i1 ") for s in sides]
+        return (m["how"] == "sub" and all(made)) or self.ordered(*sides)
+
     def _kinds(self, value: str) -> set[str]:
         if value not in self._known:
             self._known[value] = set(self._sources(value))
@@ -88,11 +121,14 @@ class Kinds:
         m = LOADED.match(said) if COUNTED.match(said) else None
         place = self._defined.get(m[1], "") if m else ""
         held = self._stored[self._shape(m[1])] if m else []
-        return place.startswith(("alloca", "load ptr")) and not any(map(self._is_element, held))
+        return place.startswith(("alloca", "load ptr")) and not any(
+            self._place(value).startswith("getelementptr") for value in held
+        )
 
-    def _is_element(self, value: str) -> bool:
+    def _place(self, value: str) -> str:
+        """What the place is that a value was read from."""
         m = LOADED.match(self._defined.get(self._unconverted(value), ""))
-        return m is not None and self._defined.get(m[1], "").startswith("getelementptr")
+        return self._defined.get(m[1], "") if m else ""
 
     def _unconverted(self, value: str) -> str:
         while m := CONVERTED.match(BEHIND.split(self._defined.get(value, ""))[0]):
@@ -123,6 +159,80 @@ class Kinds:
             rf"([\w.]+)(?: noundef| signext| zeroext)* {re.escape(value)}[,)]", self._head
         )
         return m[1] if m and value.startswith("%") and m[1] != "ptr" else value
+
+
+class Ties:
+    """What of a function asks only which of two equal things comes first.
+
+    ``orders`` are the blocks that nothing but two equal things leads to, and that only order them.
+
+    Parameters
+    ----------
+    rows : sequence of str
+        The function in LLVM's text before it is optimised.
+    kinds : Kinds
+        Of its values.
+    """
+
+    def __init__(self, rows: Sequence[str], kinds: Kinds) -> None:
+        self._kinds, self._blocks = kinds, _blocks(rows)
+        self._tied = tied_blocks(rows, kinds)
+        self._equal, self.orders = set[str](), set[str]()
+        for m in filter(None, map(EQUAL.match, rows)):
+            self._look_at(m)
+
+    def settle(self, label: str, value: str, how: str) -> bool:
+        """Whether a comparison of two things of one kind is no question.
+
+        Parameters
+        ----------
+        label : str
+            Its block.
+        value : str
+            Its value.
+        how : str
+            What it asks.
+        """
+        return (value in self._equal or label in self.orders
+                or (label in self._tied and how in ("lt", "gt")))  # fmt: skip
+
+    def _look_at(self, m: re.Match[str]) -> None:
+        """Whether both ways of an equality return, one by these two, the other by others."""
+        sides = m.group("one", "other")
+        ways = [w.groups()[1:] for rows in self._blocks.values() for row in rows
+                if (w := BRANCH.match(row)) and w[1] == m["value"]]  # fmt: skip
+        if not ways or not (self._kinds.equal(*sides) and all(map(self._kinds.is_part, sides))):
+            return
+        same, apart = (self._returning(t) for t in ways[0][:: 1 if "eq" in m["how"] else -1])
+        if same and any(self._orders_by(row, sides[0]) for label in apart - same
+                        for row in self._blocks[label]):  # fmt: skip
+            self._equal.add(m["value"])
+            self.orders |= same - apart
+
+    def _orders_by(self, row: str, value: str) -> bool:
+        m = PAIR.match(row)
+        return m is not None and self._kinds.equal(m["one"], value)
+
+    def _returning(self, start: str) -> set[str]:
+        """Blocks from one to the function's end; none where another thing is done there."""
+        known, open_ = {start}, [start]
+        while open_:
+            rows = self._blocks.get(open_.pop(), ["nothing"])
+            if not all(map(self._kinds.compares, rows)):
+                return set()
+            targets = {t for row in rows for t in LABEL.findall(row)} - known
+            known |= targets
+            open_ += targets
+        return known
+
+
+def _blocks(rows: Sequence[str]) -> dict[str, list[str]]:
+    made, label = defaultdict[str, list[str]](list), "entry"
+    for row in rows[1:]:
+        m = BEGINS.match(row)
+        label = m[1] if m else label
+        made[label].append(row)
+    return made
 
 
 def tied_blocks(rows: Sequence[str], kinds: Kinds) -> set[str]:
