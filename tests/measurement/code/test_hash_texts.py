@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from rheostat.measurement.code.altered.data_hashes import DataHashes
 from rheostat.measurement.code.altered.hash_texts import factors_in, weakened
 from rheostat.measurement.code.reached import marked_builds
 from rheostat.measurement.code.reached.marked_builds import factors_of_original
@@ -70,3 +71,36 @@ def test_a_digest_in_two_statements_is_the_same_digest():
 ])  # fmt: skip
 def test_sums_within_a_range_of_their_own_are_none(before, after):
     assert weakened(SUMS.replace(before, after), set()) == ("", "")
+
+
+PLACED = """define i32 @main(ptr %argv) {
+  %s = alloca i32
+  %x = load ptr, ptr %p
+  %member = getelementptr inbounds %struct.Sale, ptr %x, i32 0, i32 1
+  %1 = load i32, ptr %member
+  %key = call i32 @mixed(i32 noundef %1)
+  %at = lshr i32 %key, 7
+}
+define internal i32 @mixed(i32 noundef %k) {
+  %k.addr = alloca i32
+  store i32 %k, ptr %k.addr
+  %2 = load i32, ptr %k.addr
+  %mul = mul i32 %2, -1640531535
+  %part = lshr i32 %mul, 7
+  ret i32 %part
+}
+"""
+
+
+def test_a_product_of_kept_data_is_a_hash_and_of_what_is_stored_back_a_draw():
+    text, _ = weakened(PLACED, set())
+    assert "  %mul = and i32 %mul.whole, 7\n" in text
+    assert list(DataHashes([PLACED]).used()) == [("mixed", "%mul", 1640531535)]
+    assert weakened(PLACED, factors_in(PLACED)) == ("", "")
+    assert weakened(PLACED, set(), theirs=bool) == ("", "")
+    back = PLACED.replace("  %at", "  store i32 %n, ptr %member\n  %n = add i32 %1, 1\n  %at")
+    fixed_point = PLACED.replace("-1640531535", "38470")
+    whole = PLACED.replace("%part = lshr i32 %mul, 7", "%part = add i32 %mul, 7")
+    drawn = PLACED.replace("%s = alloca i32", "%s = mul i32 %seed, -1640531535")
+    for other in (back, fixed_point, whole, drawn):
+        assert list(DataHashes([other]).used()) == []

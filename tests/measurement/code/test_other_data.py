@@ -122,6 +122,16 @@ def test_data_that_go_by_the_order_of_draws_are_not_put_where_that_is_another_on
         assert "a step less" in found.message
 
 
+@pytest.mark.skipif(bool(LACKING), reason=LACKING)
+def test_a_hash_of_data_that_are_kept_is_no_draw() -> None:
+    hashed = "static int seen[32]; seen[a[i] * 2246822519u >> 27]++; if (a[i] > a[at]) at = i;"
+    drawn = "if (a[i] > a[at]) at = i + (s * 2654435761u >> 12 == 5);"
+    with verifier(_program({}), seed=3, count=2, options=RungOptions()) as one:
+        assert other_data(Case(_program({"MOST": hashed}), one.reference)) == []
+        (found,) = other_data(Case(_program({"MOST": drawn}), one.reference))
+        assert "a part of a random number" in found.message
+
+
 def test_kernels_of_whole_numbers_are_judged_and_those_that_round_are_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -2,7 +2,8 @@
 
 A part is what a shift, a remainder or a mask keeps of a random number, or the whole one that
 becomes a floating-point number.  How large it can be is known of each, so that other data can be
-put in its place that the program could have drawn.  Steps of a generator itself are left alone.
+put in its place that the program could have drawn.  Steps of a generator itself are left alone,
+and so are hashes of data that are kept.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from rheostat.measurement.code.altered.data_hashes import STEP, VALUE, DataHashes
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.programs.program_inputs import ProgramInputs
 from rheostat.measurement.code.reached.source_places import Places
@@ -27,11 +29,7 @@ LIBRARY = re.compile(
     r"(?:tail )?call (?:noundef )?i(?P<bits>32|64) @(?P<name>rand|random|lrand48|"
     r"_ZNSt23mersenne_twister_engineI\w+clEv)\("
 )
-STEP = re.compile(
-    r"(?:add|sub|mul|x?or|and|shl|[la]shr|[us]rem|[us]div|zext|sext|trunc|select|phi)\b"
-)
 CALLED = re.compile(r"(?:tail |notail )?(?:call|invoke) [^@]*@([-\w.$]+)\(")
-VALUE = re.compile(r"%[-\w.$]+")
 FACTOR = re.compile(r"mul (?:n[us]w )*i(?:32|64) (?:(-?\d+), %|%[^\s,]+, (-?\d+))")
 SHIFTED = re.compile(r"(?:shl|lshr) \S+ (%[^\s,]+), \d+")
 XOR = re.compile(r"xor i\d+ (%[^\s,]+), (%[^\s,]+)")
@@ -74,6 +72,7 @@ class _Drawing:
     defined: dict[str, str]
     drawn: set[str] = field(default_factory=set)
     places: set[str] = field(default_factory=set)
+    hashes: set[str] = field(default_factory=set)
     all: dict[str, _Drawing] = field(default_factory=dict)
 
     def place(self, pointer: str, depth: int = 0) -> str:
@@ -132,7 +131,9 @@ def data_sites(
     every = [[_Drawing(name, body.splitlines(), _defined(body))
               for name, _, body in FUNCTION.findall(code)] for code in codes]  # fmt: skip
     functions = [f for some in every for f in some]
+    hashes = DataHashes(codes)
     for f in functions:
+        f.hashes |= {said for said in f.defined.values() if hashes.factor(said)}
         f.all |= {other.name: other for other in functions}
     _spread(functions, _seeds(inputs))
     every_lines = [_Lines(code, program) for code in codes]
@@ -184,7 +185,7 @@ def _is_drawn(
         return f.place(m[1]) in f.places
     if not STEP.match(said):
         return False
-    if m := FACTOR.match(said):
+    if (m := FACTOR.match(said)) and said not in f.hashes:
         factor = abs(int(m[1] or m[2]))
         if factor >= LEAST_FACTOR and factor & (factor - 1):
             return True

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from rheostat.measurement.code.altered.data_hashes import DataHashes
 from rheostat.measurement.code.reached.stated_ranges import FUNCTION
 
 STORED = re.compile(
@@ -17,8 +18,11 @@ FACTOR = re.compile(r"mul i\d+ (?:(?P<left>-?\d+), %|%[^\s,]+, (?P<right>-?\d+))
 REMAINDER = re.compile(r"urem i\d+ %[^\s,]+, (\d+)")
 VALUE = re.compile(r"%[-\w.$]+")
 OF_LIBRARY = re.compile(r'"?_ZN?K?St|"?_ZN?K?9__gnu_cxx')
-HASHED = re.compile(r"\s*(?P<value>%[-\w.$]+) = (?P<call>(?:tail )?call [^@]*i64 @_ZNKSt4hash.*)")
+HASHED = re.compile(r"\s*%[-\w.$]+ = (?:tail )?call [^@]*i64 @_ZNKSt4hash.*")
 """A call of ``std::hash`` by the program itself; containers of the library compare keys, too."""
+DEFINED = re.compile(
+    r"\s*(?P<value>%[-\w.$]+) = (?P<said>(?:mul|(?:tail )?call [^@]*?) ?(?P<type>i32|i64) .*)"
+)
 LEAST_FACTOR, KEPT_BITS = 17, 3
 
 
@@ -119,10 +123,15 @@ def weakened(
         Whether a row is made of a line that the original has as well: its hash is no question.
     """
     found_at = dict[str, str]()
+    products = {(f, v) for f, v, factor in DataHashes([code]).used() if factor % 2**32 not in known}
     for name, _, body in FUNCTION.findall(code):
         if OF_LIBRARY.match(name):
             continue
-        found_at |= {row: _weak_call(m) for row in body.splitlines() if (m := HASHED.match(row))}
+        for row in body.splitlines():
+            m = DEFINED.match(row)
+            of_data = m and (name, m["value"]) in products and not theirs(row)
+            if m and (of_data or HASHED.match(row)):
+                found_at[row] = _weak_value(m)
         steps = list(_steps(body.splitlines()))
         summed = _sums_of_sums(steps)
         for place in {s.place for s in steps}:
@@ -147,6 +156,7 @@ def _weak(row: str, number: int) -> str:
     return f"{kept}\n{row.replace(m['value'] + ',', name + ',', 1)}"
 
 
-def _weak_call(m: re.Match[str]) -> str:
+def _weak_value(m: re.Match[str]) -> str:
     whole = f"{m['value']}.whole"
-    return f"  {whole} = {m['call']}\n  {m['value']} = and i64 {whole}, {(1 << KEPT_BITS) - 1}"
+    kept = f"  {m['value']} = and {m['type']} {whole}, {(1 << KEPT_BITS) - 1}"
+    return f"  {whole} = {m['said']}\n{kept}"

@@ -1,0 +1,162 @@
+"""Products that are hashes of data which a program keeps, in LLVM's text, and no draws.
+
+What a generator makes goes back to where its state came from.  What a factor that fills a word
+makes of elements and members that nothing steps so is a hash of data that were kept before, where
+the program multiplies nothing else by it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from rheostat.measurement.code.reached.stated_ranges import FUNCTION
+from rheostat.measurement.code.reached.truths import LOADED, STORED
+
+PRODUCT = re.compile(r"mul i(?P<bits>32|64) (?P<one>%\S+), (?P<factor>-?\d+)(?:,|$)")
+"""The compiler puts the constant second."""
+LEAST_BITS = {32: 24, 64: 56}
+"""Of a factor, by the bits of what it makes: smaller ones may be those of a fixed point."""
+PART = re.compile(r"(?:lshr|urem|and) (?:exact )?i(?:32|64) (%[^\s,]+), ")
+STEP = re.compile(
+    r"(?:add|sub|mul|x?or|and|shl|[la]shr|[us]rem|[us]div|zext|sext|trunc|select|phi)\b"
+)
+VALUE = re.compile(r"%[-\w.$]+")
+CALL = re.compile(r"\b(?:call|invoke) [^@]*@([-\w.$]+)\((.*)\)")
+LAST = re.compile(r"(%[-\w.$]+)\s*$")
+MEMBER = re.compile(
+    r"getelementptr [^%@]*(?P<of>%(?!class\.anon)[^\s,]+), ptr [%@][^\s,]+"
+    r"(?P<way>(?:, i\d+ \d+)+)(?:,|$)"
+)
+ELEMENT = re.compile(
+    r"(?:getelementptr (?!.*%class\.anon)[^@]*?ptr|"
+    r"(?:tail )?call [^@]*@_ZNK?S\w*(?:ixEm|2atEm)\([^%@]*) ?(?P<of>[%@][^\s,]+)"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class _Body:
+    """A function's parameters, what its values are, and what is stored where."""
+
+    name: str
+    parameters: list[str]
+    defined: Mapping[str, str]
+    stores: Mapping[str, list[str]]
+
+    def kind(self, pointer: str) -> tuple[str, bool]:
+        """A name of the variable, array or kind of member; whether it is one of the latter two."""
+        said = self.defined.get(pointer, "")
+        if m := MEMBER.match(said):
+            return m["of"] + m["way"], True
+        if m := ELEMENT.match(said):
+            return self._array(m["of"]), True
+        return pointer if pointer.startswith("@") else f"{self.name}:{pointer}", False
+
+    def _array(self, base: str) -> str:
+        m = LOADED.match(self.defined.get(base, ""))
+        base = m[1] if m else base
+        return f"{'' if base.startswith('@') else self.name}:{base}[]"
+
+
+class DataHashes:
+    """The products of a program that are hashes of data.
+
+    Parameters
+    ----------
+    codes : sequence of str
+        LLVM's text of each source before it is optimised.
+    """
+
+    def __init__(self, codes: Sequence[str]) -> None:
+        self.bodies = {one[0]: _body(*one) for code in codes for one in FUNCTION.findall(code)}
+
+    def factor(self, said: str) -> int:
+        """What an instruction multiplies kept data by for a hash; 0 if it does not.
+
+        Parameters
+        ----------
+        said : str
+            The instruction.
+        """
+        m = PRODUCT.match(said)
+        factor = abs(int(m["factor"])) if m else 0
+        if not m or factor.bit_length() <= LEAST_BITS[int(m["bits"])] or not factor & (factor - 1):
+            return 0
+        return factor if factor in self._of_data else 0
+
+    @cached_property
+    def _of_data(self) -> set[int]:
+        """Factors of kept data and of nothing else."""
+        kept, other = set[int](), set[int]()
+        for f in self.bodies.values():
+            for m in filter(None, map(PRODUCT.match, f.defined.values())):
+                read = self._origins(f, m["one"])
+                of_data = any(read.values()) and not read.keys() & self._stepped
+                (kept if of_data else other).add(abs(int(m["factor"])))
+        return kept - other
+
+    def used(self) -> Iterator[tuple[str, str, int]]:
+        """Functions, values and factors of the hashes a part of which is taken."""
+        for f in self.bodies.values():
+            hashes = {v: n for v, said in f.defined.items() if (n := self.factor(said))}
+            parts = [m[1] for said in f.defined.values() if (m := PART.match(said))]
+            parted = {v for part in parts if hashes for g, v in self._made_of(f, part) if g is f}
+            for value in hashes.keys() & parted:
+                yield f.name, value, hashes[value]
+
+    def _made_of(self, f: _Body, value: str) -> list[tuple[_Body, str]]:
+        """Values that it is made of, through variables and what functions are called with."""
+        known, open_ = dict[tuple[str, str], tuple[_Body, str]](), [(f, value)]
+        while open_:
+            f, value = open_.pop()
+            if (f.name, value) in known:
+                continue
+            known[f.name, value] = f, value
+            said = f.defined.get(value, "")
+            if m := LOADED.match(said):
+                open_ += [(f, v) for v in f.stores.get(m[1], ())]
+            elif STEP.match(said):
+                open_ += [(f, v) for v in VALUE.findall(said)]
+            elif value in f.parameters:
+                open_ += self._given[f.name, f.parameters.index(value)]
+        return list(known.values())
+
+    def _origins(self, f: _Body, value: str) -> dict[str, bool]:
+        """Kinds of places that it is read from, and whether these are elements or members."""
+        loads = ((g, LOADED.match(g.defined.get(v, ""))) for g, v in self._made_of(f, value))
+        return dict(g.kind(m[1]) for g, m in loads if m)
+
+    @cached_property
+    def _given(self) -> Mapping[tuple[str, int], list[tuple[_Body, str]]]:
+        """What functions are called with."""
+        made = defaultdict[tuple[str, int], list[tuple[_Body, str]]](list)
+        for f in self.bodies.values():
+            for said in f.defined.values():
+                if m := CALL.search(said):
+                    for i, one in enumerate(m[2].split(",")):
+                        made[m[1], i] += [(f, v) for v in LAST.findall(one)]
+        return made
+
+    @cached_property
+    def _stepped(self) -> set[str]:
+        """Kinds of places that are made of themselves."""
+        made = set[str]()
+        for f in self.bodies.values():
+            for place, values in f.stores.items():
+                kind, _ = f.kind(place)
+                if any(kind in self._origins(f, v) for v in values):
+                    made.add(kind)
+        return made
+
+
+def _body(name: str, passed: str, body: str) -> _Body:
+    rows = body.splitlines()
+    stores = defaultdict[str, list[str]](list)
+    for m in filter(None, map(STORED.match, rows)):
+        stores[m["place"]].append(m["value"])
+    defined = dict(r.strip().split(" = ", 1) for r in rows if " = " in r)
+    parameters = [(LAST.findall(one) or [""])[0] for one in passed.split(",")]
+    return _Body(name, parameters, defined, stores)
