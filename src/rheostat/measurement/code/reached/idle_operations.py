@@ -173,7 +173,7 @@ def idle(
 
     >>> known = {"%n": "load i32, ptr %p"}
     >>> [len([*idle(f"  %{to} = and i32 %n, 63", (), known, {})]) for to in ("and", "shl.mask")]
-    [3, 0]
+    [2, 0]
     """
 
     def source(value: str) -> str:
