@@ -37,7 +37,7 @@ def with_a_thousand(case: Case, expected: Expected) -> tuple[list[Finding], str]
     case : Case
         A candidate in OpenMP.
     expected : Expected
-        The input of large numbers on which it is run, once: each thread costs 0.3 CPU ms.
+        The input of large numbers on which it is run, once: each thread costs 0.4 CPU ms.
 
     Returns
     -------
