@@ -28,6 +28,7 @@ def built(kernel, version, folder) -> None:
     if version == "cuda":
         program, runtime = on_host(program), own_runtimes.runtime(own_runtimes.CUDA)[0].files
     for name, text in {**program.files, **runtime}.items():
+        (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text)
     cuda = ["g++", "-include", "cuda_on_host.h", "-I.", "-x", "c++", "main.cu", "cuda_on_host.cc"]
     plain = ["gcc", "-Werror", *FLAGS.get(version, ()), "main.c"]

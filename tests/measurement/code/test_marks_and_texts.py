@@ -16,6 +16,7 @@ from rheostat.measurement.code.reached.marked_runs import (
     _bytes,
     _of_original,
     _other_lines,
+    _text_and_kind,
     unreached,
 )
 from rheostat.measurement.code.reached.marked_text import marked
@@ -312,6 +313,15 @@ def test_what_the_original_does_otherwise_behind_the_same_question_is_named():
     assert findings("1") == []
     assert findings("") == [", where the original does another thing"[-35:]]
     assert findings() == ["puts that were tried this is never equal to 7"[-35:]]
+
+
+def test_a_cut_off_is_the_same_by_a_function_and_by_a_choice():
+    choice = replace(compared(0, line=3), constant="200", behind=frozenset({"200"}))
+    function = replace(choice, behind=frozenset())
+    kinds = [_text_and_kind("x", c, True)[1] for c in (choice, function)]
+    assert kinds[0] == kinds[1]
+    other = replace(choice, behind=frozenset({"199"}))
+    assert _text_and_kind("x", other, True)[1] not in kinds
 
 
 def test_behind_a_way_not_taken_is_what_it_alone_leads_to():

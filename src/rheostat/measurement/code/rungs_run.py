@@ -31,6 +31,7 @@ from rheostat.measurement.code.surroundings.device_regions import (
     never_on_device,
     with_closed_memory,
 )
+from rheostat.measurement.code.surroundings.few_threads import on_few_threads
 from rheostat.measurement.code.surroundings.hidden_digits import WHY as HIDDEN
 from rheostat.measurement.code.surroundings.hidden_digits import hidden_digits
 from rheostat.measurement.code.surroundings.thousand_threads import (
@@ -262,7 +263,8 @@ def threads(case: Case) -> Evidence:
             if findings:
                 return case.failed("threads", findings)
     more = () if case.shared_by_compiler else MORE_THREADS
-    findings, said = _with_more(case, more) or _set_otherwise(case, small), ""
+    findings = on_few_threads(case) or _with_more(case, more) or _set_otherwise(case, small)
+    said = ""
     if not findings:
         findings, said = with_a_thousand(case, _large_and_quick(case))
     if findings:

@@ -14,7 +14,10 @@ from rheostat.measurement.code.reached.marks import Block, Comparison, Marked
 
 CONSTANT = r"(?P<value>-?\d[\w.+-]*|true|false|null)"
 SETS = re.compile(rf"\s*(?:store|ret) (?!i1 )\S+ {CONSTANT}(?:,|$)")
-CALLS = re.compile(r"(?:call|invoke) [^@]*@(?P<name>(?!llvm\.)[-\w.$]+)\(")
+CALLS = re.compile(
+    r"(?:call|invoke) [^@]*@(?P<name>(?!llvm\.|_ZN?K?(?:St|S[abdios]|9__gnu_cxx))[-\w.$]+)\("
+)
+"""Not of C++'s library: by which of its functions an element is had is no matter."""
 CHOOSES = re.compile(rf"\s*{NAME} = phi (?!i1 )\S+ ")
 FROM = re.compile(rf"\[ {CONSTANT}, %(?P<label>[^\s\]]+) \]")
 
@@ -24,7 +27,8 @@ def note(block: Block, row: str) -> None:
 
     >>> block = Block(0)
     >>> for row in ("store i32 1, ptr %x", "%2 = call double @fabs(double %1)",
-    ...             "%3 = phi i32 [ %1, %then ], [ 7, %else ]"):
+    ...             "%3 = phi i32 [ %1, %then ], [ 7, %else ]",
+    ...             "%4 = call ptr @_ZNSt6vectorIiSaIiEEixEm(ptr %v, i64 0)"):
     ...     note(block, "  " + row)
     >>> sorted(block.does), block.given
     (['1', 'fabs'], {'else': {'7'}})

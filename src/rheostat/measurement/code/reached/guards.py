@@ -1,9 +1,10 @@
-"""Guards that nobody can show to be needed: of a rounding, and of an access to a container.
+"""Guards that nobody can show to be needed: of a rounding, of an access, of a work-item too many.
 
 The cell of a fraction is less than their number but where it rounds up.  A fraction is less than
 one; times a number of cells it may round to that number, once in about 2**53 values, so that
 whoever guards an index against it cannot show that the guard was needed.  Nor can who compares an
-index with a container's own size before asking for that element, which would not be there.
+index with a container's own size before asking for that element, which would not be there.  That a
+kernel leaves where its item is none of the data's is needed only where groups are not full.
 """
 
 from __future__ import annotations
@@ -23,6 +24,32 @@ ACCESS = re.compile(
     r"(?<![\w.>])(?P<index>\w+)\s*<\s*(?P<of>\w+)\.(?:size|length)\(\)\s*&&"
     r"[^;?]*(?<![\w.>])(?P=of)\s*\[\s*(?P=index)\s*\]"
 )
+
+LEAVES = re.compile(r"\bif\s*\((?P<asked>[^;{}]*)\)\s*return\s*;")
+ITEM = (
+    r"get_global_id\s*\(\s*[0-2]\s*\)|"
+    r"blockIdx\.[xyz]\s*\*\s*blockDim\.[xyz]\s*\+\s*threadIdx\.[xyz]"
+)
+BEYOND = re.compile(rf"\s*(?P<item>{ITEM}|\w+)\s*>=\s*[A-Za-z_]\w*(?:\s*\*\s*[A-Za-z_]\w*)*\s*")
+
+
+def guards_items(row: str, text: str) -> bool:
+    """Whether a kernel leaves by a row where its item is none of the data's.
+
+    >>> text = "int i = get_global_id(0); if (i >= w * h) return;"
+    >>> guards_items(text, text), guards_items("if (i >= w - 1) return;", text)
+    (True, False)
+    >>> guards_items("if (k >= n) return;", text)
+    False
+    """
+    m = LEAVES.search(row)
+    asked = [BEYOND.fullmatch(one) for one in m["asked"].split("||")] if m else [None]
+    return all(
+        one is not None and re.search(
+            rf"{ITEM}" if not one["item"].isidentifier() else
+            rf"\b{one['item']}\s*=\s*(?:\(\w+\)\s*)?\(?(?:{ITEM})\s*[;,)]", text)
+        for one in asked
+    )  # fmt: skip
 
 
 def guards_access(row: str) -> bool:

@@ -19,7 +19,7 @@ from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.reached.choices import MOST_ROW
 from rheostat.measurement.code.reached.compared_numbers import LEAST_NUMBER, numbers_in
 from rheostat.measurement.code.reached.constant_values import RECORD, Narrowing
-from rheostat.measurement.code.reached.guards import guards_access, guards_rounding
+from rheostat.measurement.code.reached.guards import guards_access, guards_items, guards_rounding
 from rheostat.measurement.code.reached.marked_builds import (
     LINKED,
     compiler_texts,
@@ -166,15 +166,17 @@ def _beyond(case: Case, left: Left) -> list[Finding]:
     unmarked = _lines(case.original) if case.original.language in UNMARKED else set()
     for c, missing in left.comparisons:
         row = case.candidate.row(*c.at[:2])
-        guard = guards_rounding(row, case.candidate.text) or (not c.constant and guards_access(row))
+        text = case.candidate.text
+        guard = guards_rounding(row, text) or (
+            not c.constant and (guards_access(row) or guards_items(row, text)))  # fmt: skip
         if guard or without_blanks(row) in unmarked:
             continue
-        text, kind = _text_and_kind(row, c, missing)
+        same, kind = _text_and_kind(row, c, missing)
         row = row[:MOST_ROW]
         if TIES.search(row) and (c.tie or (c.constant == "0" and c.how != "eq")):
             continue
-        if by_text[text] > 0:
-            by_text[text] -= 1
+        if by_text[same] > 0:
+            by_text[same] -= 1
             by_kind[kind] -= 1
         else:
             others.append((c, missing, kind))
@@ -217,9 +219,12 @@ def _of_original(case: Case) -> tuple[OneWay, OneWay, tuple[str, ...]]:
 
 
 def _text_and_kind(row: str, c: Comparison, missing: bool) -> tuple[OneKind, OneKind]:
-    """What tells a comparison from others: its line, or what it asks and what is done behind it."""
+    """What tells a comparison from others: its line, or what it asks and what is done behind it.
+
+    A cut-off puts what it compares with in the value's place: `x < 200 ? x : 200`, or `min`.
+    """
     return (without_blanks(row), c.how, missing, frozenset()), (
-        c.constant, c.how, missing, c.behind)  # fmt: skip
+        c.constant, c.how, missing, c.behind - {c.constant})  # fmt: skip
 
 
 def _rare(comparisons: Sequence[tuple[Comparison, bool]]) -> set[tuple[str, int]]:
