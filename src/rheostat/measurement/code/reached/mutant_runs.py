@@ -135,7 +135,7 @@ def _without_known(case: Case, runs: _Mutants, place: Path) -> list[_OpenMutant]
 
 
 @dataclass(frozen=True)
-class _Mutated:
+class _WithMutants:
     """A program with mutants, and where they are."""
 
     program: Program
@@ -146,7 +146,7 @@ class _Mutated:
 def _mutated(
     case: Case, program: Program, place_in: Callable[[str], Callable[[str], At | None]],
     numbers: Collection[float] = (),
-) -> _Mutated | None:  # fmt: skip
+) -> _WithMutants | None:  # fmt: skip
     """A program with mutants; None where it has none or cannot be built so."""
     texts: dict[str, str] = {}
     sites: list[Site] = []
@@ -161,10 +161,10 @@ def _mutated(
         return None
     texts[RUNTIME] = _runtime(sites)
     built = case.bench.build(linked(program, texts), LINKED)
-    return _Mutated(program, built, sites) if built.ok else None
+    return _WithMutants(program, built, sites) if built.ok else None
 
 
-def _addresses_checked(made: _Mutated) -> Program:
+def _addresses_checked(made: _WithMutants) -> Program:
     """The same with clang's sanitizer, which looks at functions that say so."""
     texts = {name: DEFINED.sub(r"\1 sanitize_address\2", text) if name.endswith(".ll") else text
              for name, text in made.built.program.files.items()}  # fmt: skip
@@ -232,7 +232,7 @@ class _Mutants:
     """Runs of the mutants of one build, which leave their outcomes in a folder."""
 
     def __init__(
-        self, case: Case, made: _Mutated, place: Path,
+        self, case: Case, made: _WithMutants, place: Path,
         inputs: Sequence[ProgramInput] | None = None, seconds: tuple[float, float] | None = None,
     ) -> None:  # fmt: skip
         self.case, self.made, self.sites, self.place = case, made, made.sites, place
