@@ -51,6 +51,17 @@ def test_accepted_is_0_and_one_document(original, capsys):
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(bool(absent("clang")), reason=absent("clang"))
+def test_a_line_that_a_person_has_read_leaves_nothing_undecided(original, capsys):
+    other = candidate(original, "s += 1.0 / i", "s += (long)(s * 1e6) == 1234567 ? 2 : 1.0 / i")
+    call = ["code", "verify", str(original), other, *QUICK, "--input", "n=10..20"]
+    assert run([*call, "--reviewed", "other.c:5"]) == 1
+    assert "other.c is undecided: output cannot tell (other.c:6: " in capsys.readouterr().err
+    assert run([*call, "--reviewed", "other.c:6"]) == 0
+    assert "not shown, but reviewed: other.c:6" in capsys.readouterr().out
+
+
+@pytest.mark.slow
 def test_rejected_is_1_with_the_input_and_both_numbers(original, capsys, tmp_path):
     other = candidate(original, "i <= n", "i < n")
     files = ["--junit", str(tmp_path / "x.xml"), "--sarif", str(tmp_path / "x.sarif")]
@@ -99,6 +110,7 @@ def test_a_manifest_builds_several_files_with_commands_of_its_own(tmp_path, caps
     [
         (["--input", "n=9..1"], 1, "expected low <= high"),
         (["--input", "n"], 2, "expected NAME=1..9"),
+        (["--reviewed", "sum.c:99"], 2, "expected FILE:LINE of sum.c, got sum.c:99"),
         (["--rungs", "smell"], 2, "expected parse, compile"),
         (["--sandbox", "cellar"], 1, "expected bubblewrap, apptainer or none"),
     ],

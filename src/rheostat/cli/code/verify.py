@@ -62,6 +62,14 @@ def verify(
     own_build: Annotated[
         bool, option("CANDIDATE is built in a way of its own, which you have read.", "--own-build")
     ] = False,
+    reviewed: Annotated[
+        list[str] | None,
+        option(
+            "A line of CANDIDATE that you have read: what no run shows there is allowed.",
+            "--reviewed",
+            metavar="FILE:LINE",
+        ),
+    ] = None,
     confined: Confined = "",
     image: Image = "/",
     unsafe_no_sandbox: Unconfined = False,

@@ -66,8 +66,7 @@ FOR_DEVICES = ("cuda", "opencl")
 STARTS_THREADS = re.compile(r"pthread_create|thrd_create|std::thread::_M_start_thread|tbb::.*")
 SHARES_LOOPS = re.compile(r"GOMP_parallel.*|__kmpc_fork_call")
 HOST_S, HOST_EXTRA_S = 0.05, 30.0
-"""CUDA on the host: CPU seconds of the original on inputs that are run, and what is added to its
-limits."""
+"""CUDA on the host: CPU seconds of the original's inputs, and what is added to its limits."""
 
 
 @dataclass(frozen=True)
@@ -93,8 +92,9 @@ class RungOptions:
     most_pairs : int
         So many pairs are run, ``pairs`` at a time, while no change can be told.
     to_beat : float
-        Share of the original's time that is of use; no more pairs are run for what cannot fall
-        below it by as much as is to be told.
+        Share of the original's time that is of use; more pairs are run for what may fall below it.
+    reviewed : frozenset of str
+        ``FILE:LINE`` of the candidate that a person has read: what no run reaches there is allowed.
     """
 
     threads: tuple[int, ...] = (1, 2, 4)
@@ -106,6 +106,7 @@ class RungOptions:
     timing_threads: int = 2
     most_pairs: int = 0
     to_beat: float = math.inf
+    reviewed: frozenset[str] = frozenset()
 
 
 class RungUnavailable(Exception):

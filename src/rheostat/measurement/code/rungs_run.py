@@ -179,13 +179,17 @@ def _on_many(case: Case) -> Evidence:
     every_doubt = ((hidden_digits, HIDDEN), (other_data, DATA), (unreached, WHY),
                    (idle_kernels, IDLE), (weak_hashes, ALIKE),
                    (never_shown, NO_EFFECT))  # fmt: skip
+    reviewed = set[str]()
     for doubts, why in every_doubt:
-        if findings := doubts(case):
+        places = [(f"{f.file}:{f.line}", f) for f in doubts(case)]
+        reviewed |= {at for at, _ in places} & case.options.reviewed
+        if findings := [f for at, f in places if at not in reviewed]:
             return case.not_shown("output", findings, why)
     inputs = len(every) + case.among
     said = f"{inputs} inputs" if case.original.inputs.ranges else "the one input there is"
     none = "none at all" if case.original.inputs.ranges else "under its name, with text to be read"
     said += f", and {none}" if known else ""
+    said += f"; not shown, but reviewed: {', '.join(sorted(reviewed))}" if reviewed else ""
     relative = case.reference.agreed.relative
     return case.passed("output", f"{said}; numbers agree to {relative:g}", inputs=inputs,
                        relative_tolerance=relative)  # fmt: skip

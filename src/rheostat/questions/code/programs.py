@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +31,22 @@ def asked_rungs(rungs: Names, flag: str) -> tuple[str, ...]:
         problem = f"expected {', '.join(RUNGS)} or all, got {', '.join(unknown)}"
         raise QuestionError(flag, [problem])
     return tuple(r for r in RUNGS if r in names)
+
+
+def reviewed_lines(reviewed: Names, files: Mapping[str, str]) -> frozenset[str]:
+    r"""Lines of a candidate that a person has read; each has to be there.
+
+    >>> sorted(reviewed_lines("a.c:2", {"a.c": "int x;\nint y;"}))
+    ['a.c:2']
+    """
+    lines = {file: text.count("\n") + 1 for file, text in files.items()}
+    asked = parse_names(reviewed)
+    unknown = [one for one in asked for file, _, line in [one.rpartition(":")]
+               if not (line.isdecimal() and 1 <= int(line) <= lines.get(file, 0))]  # fmt: skip
+    if unknown:
+        problem = f"expected FILE:LINE of {', '.join(lines)}, got {', '.join(unknown)}"
+        raise QuestionError("--reviewed", [problem])
+    return frozenset(asked)
 
 
 def input_ranges(given: Ranges) -> ProgramInputs:

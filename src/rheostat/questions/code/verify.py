@@ -20,7 +20,12 @@ from rheostat.measurement.code.sandboxed.sandbox import sandbox
 from rheostat.measurement.code.verdict import RUNGS, Verdict
 from rheostat.questions import listener
 from rheostat.questions.answer import Answer
-from rheostat.questions.code.programs import Ranges, asked_rungs, input_ranges
+from rheostat.questions.code.programs import (
+    Ranges,
+    asked_rungs,
+    input_ranges,
+    reviewed_lines,
+)
 from rheostat.questions.listener import question
 from rheostat.questions.parse import Names
 
@@ -87,6 +92,7 @@ def verify(
     all_rungs: bool = False,
     least_work: float = 0.1,
     own_build: bool = False,
+    reviewed: Names = (),
     confined_by: str = "",
     image: str = "/",
     unsafe_no_sandbox: bool = False,
@@ -119,6 +125,9 @@ def verify(
         Least share of the original's instructions; 0 allows any.
     own_build : bool
         The candidate is built in a way of its own, which you have read.
+    reviewed : str or sequence of str
+        Lines of the candidate that you have read, as ``"sum.c:36"``: what no run reaches or shows
+        there leaves nothing undecided. The evidence names them.
     confined_by, image : str
         bubblewrap or apptainer, and its container image; what works here by default.
     unsafe_no_sandbox : bool
@@ -160,7 +169,7 @@ def verify(
         absolute=tolerance.absolute if atol is None else atol,
     )
     walls = sandbox("none" if unsafe_no_sandbox else confined_by, image=image)
-    options = RungOptions(least_work=least_work)
+    options = RungOptions(least_work=least_work, reviewed=reviewed_lines(reviewed, other.files))
     with (
         listener.stages() as progress,
         verifier(one, tolerance=tolerance, confined_by=walls, seed=seed, options=options) as check,
