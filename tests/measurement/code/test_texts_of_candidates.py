@@ -125,6 +125,8 @@ def test_casts_of_pointers_but_differences_are_counted():
     ("serial", "char **w = argv + argc + 1;", "the environment"), ("serial", "argv + argc)", ""),
     ("serial", 'std::locale here("");', "language"), ("serial", "locals(3)", ""),
     ("opencl", "uchar mine[16]; mine[k]++;", "narrow type"), ("opencl", "uchar c = k[i];", ""),
+    ("opencl", "uchar t[9][9]; rain[t[i + 2][j]] += 9;", ""),
+    ("opencl", "uchar t[9][9]; t[rain[i]][j] += 9;", "narrow type"),
     ("opencl", "atomic_add(&mine[k >> 2], 1u << (8 * k));", "share a word"),
     ("opencl", "bits[i >> 5] |= 1u << (i & 31);", ""),
     ("cuda", "atomicOr(&bits[i >> 5], 1u << (i & 31));", ""),

@@ -31,7 +31,9 @@ SHORT_ARRAY = re.compile(
     r"(?:restrict\s+)?(?P<name>\w+)"
 )
 """Of work items together, whose type stands in the head of a kernel."""
-SUMMED = r"(?<![\w.>]){0}\s*(?:\[[^;=]*?\]\s*)?\+=\s*(?![\d]+\s*;)(?P<what>[^;]+)"
+PLACE = r"\s*(?:\[(?:[^;=\[\]]|\[[^;=\[\]]*\])*\]\s*)*"
+"""Subscripts that end where they began: in ``rain[tile[i]] += 9`` the tile counts nothing."""
+SUMMED = rf"(?<![\w.>]){{0}}{PLACE}\+=\s*(?![\d]+\s*;)(?P<what>[^;]+)"
 COUNTS = re.compile(r"[<>=!]=|(?<!<)<(?!<)|(?<!>)>(?!>)|&&|\|\|")
 """A truth, which only counts."""
 KEPT = "is counted in a narrow type, which what it counts may leave"
@@ -63,7 +65,7 @@ def _narrow(program: Program) -> list[Finding]:
     for file, text in program.files.items():
         for m in DECLARED.finditer(text):
             name = re.escape(m["name"])
-            counted = rf"\b{name}\s*(?:\[[^;=]*?\]\s*)?(?:[-+*|]=|\+\+)|\+\+\s*{name}\b"
+            counted = rf"\b{name}{PLACE}(?:[-+*|]=|\+\+)|\+\+\s*{name}\b"
             if re.search(counted, text):
                 made.append((file, text, m.start(), f"{m['name']}: {KEPT}"))
         made += [(file, text, m.start(), PACKED_WORD) for m in PACKED.finditer(text)]
