@@ -27,6 +27,9 @@ LEAST_OF = re.compile(r"f(?:min|max|dim)f?")
 KEPT = re.compile(rf"\s*store (?P<type>i32|i64|float|double) (?P<right>{NUMBER}), ptr ")
 ANY = re.compile(rf"(?<=[\s,(\[]){NUMBER}(?=[,)\]\s]|$)")
 BESIDE = re.compile(r"![\w.]+|align \d+|\b[a-z_]+\(\d+\)|lifetime.*")
+ROUNDED_UP = re.compile(
+    r"\+\s*(?:(?P<less>\d+)|(?P<name>[A-Za-z_]\w*)\s*-\s*1)\s*\)\s*/\s*(?P<by>\w+)"
+)
 LEAST, USUAL = 3, (0.0, 0.5, 1.0, 2.0, float("inf"))
 """Smaller numbers count and choose; reals that everybody has."""
 LARGEST = {"float": 3e38, "double": 1e300}
@@ -163,6 +166,30 @@ def is_room(row: str, rows: Sequence[str]) -> bool:
         open_ += [r for r in uses if r not in known and not ASKS_MEMORY.search(r)]
         known |= set(uses)
     return True
+
+
+def rounds_up(row: str, size: float) -> bool:
+    """Whether a row rounds up to groups of so many: groups of one more or less cover as much.
+
+    Parameters
+    ----------
+    row : str
+        Of the program's own text.
+    size : float
+        A number in what it does; of a name it may be the value.
+
+    >>> rounds_up("grid = (n + 7) / 8 * 8;", 8), rounds_up("grid = (n + BLOCK - 1) / BLOCK;", 64)
+    (True, True)
+    >>> rounds_up("grid = (n + 9) / 8;", 8), rounds_up("k = (n + B - 1) / B + 56;", 56)
+    (False, False)
+    """
+    m = ROUNDED_UP.search(row)
+    if m is None:
+        return False
+    if m["name"]:
+        return m["by"] == m["name"] and not re.search(rf"\b{size:g}\b", row)
+    by = int(m["by"]) if m["by"].isdecimal() else 0
+    return int(m["less"]) + 1 == by and size in (by, by - 1)
 
 
 def is_usual(size: float) -> bool:

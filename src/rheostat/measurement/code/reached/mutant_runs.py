@@ -29,7 +29,7 @@ from rheostat.measurement.code.reached.margin_runs import Margin, margins
 from rheostat.measurement.code.reached.marked_builds import LINKED, compiler_texts, linked
 from rheostat.measurement.code.reached.marked_runs import TIES, is_marked, lines_of_original
 from rheostat.measurement.code.reached.marks import At
-from rheostat.measurement.code.reached.mutant_constants import is_usual, sizes_in
+from rheostat.measurement.code.reached.mutant_constants import is_usual, rounds_up, sizes_in
 from rheostat.measurement.code.reached.mutant_text import WAYS, Site, with_mutants
 from rheostat.measurement.code.reached.open_marks import made_by_pragmas
 from rheostat.measurement.code.reached.source_places import Places
@@ -106,10 +106,15 @@ def never_shown(case: Case) -> list[Finding]:
         return []
     with case.bench.run_folder("mutants") as place:
         runs = _Mutants(case, made, place)
-        few = runs.margins()
+        few = [m for m in runs.margins() if not _rounds_up(case, m.site)]
         left = _without_known(case, runs, place)
     return [*(Finding("output", *q.site.at[:2], SAID.format(q.words)) for q in left),
             *(Finding("output", *m.site.at[:2], m.said) for m in few)]  # fmt: skip
+
+
+def _rounds_up(case: Case, site: Site) -> bool:
+    row = case.candidate.row(*site.at[:2])
+    return site.constant is not None and rounds_up(row, site.constant.value)
 
 
 def _without_known(case: Case, runs: _Mutants, place: Path) -> list[_OpenMutant]:
