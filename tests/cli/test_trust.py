@@ -61,8 +61,8 @@ NEEDS_TRUST = {
     """,
     "checks less, or confines less": """
         tokens new-token of-user
-        accept all atol force judge least-work no-output-check one-run only require rtol rungs
-        own-build trust-config unsafe-no-sandbox
+        accept all atol force judge least-work no-output-check one-run only require reviewed rtol
+        rungs own-build trust-config unsafe-no-sandbox
     """,
     "spends: time, money, watts, runs": """
         capped longer
