@@ -40,7 +40,6 @@ from rheostat.measurement.code.reached.marks import (
     byte_at,
     stored,
 )
-from rheostat.measurement.code.reached.narrow_counters import noted_counters
 from rheostat.measurement.code.reached.numbers import cut_numbers
 from rheostat.measurement.code.reached.quotients import Remainder, remainders, rounded
 from rheostat.measurement.code.reached.reciprocals import rounded_reciprocals
@@ -61,6 +60,7 @@ from rheostat.measurement.code.reached.truths import (
 )
 from rheostat.measurement.code.reached.unread_entries import of_table, read_entries, tables
 from rheostat.measurement.code.reached.whole_numbers import told_apart
+from rheostat.measurement.code.reached.wrapping_counters import noted_counters
 
 COMPARED = re.compile(
     rf"\s*(?P<value>{NAME}) = [if]cmp (?:(?:fast|nnan|ninf|nsz|arcp|contract|afn|reassoc) )*"
