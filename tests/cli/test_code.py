@@ -56,7 +56,9 @@ def test_a_line_that_a_person_has_read_leaves_nothing_undecided(original, capsys
     other = candidate(original, "s += 1.0 / i", "s += (long)(s * 1e6) == 1234567 ? 2 : 1.0 / i")
     call = ["code", "verify", str(original), other, *QUICK, "--input", "n=10..20"]
     assert run([*call, "--reviewed", "other.c:5"]) == 1
-    assert "other.c is undecided: output cannot tell (other.c:6: " in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "other.c is undecided: output cannot tell (other.c:6: " in said
+    assert "adds --reviewed other.c:6." in said
     assert run([*call, "--reviewed", "other.c:6"]) == 0
     assert "not shown, but reviewed: other.c:6" in capsys.readouterr().out
 

@@ -107,7 +107,7 @@ def damages(draw):
 
 
 @pytest.mark.slow
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(damages(), min_size=1, max_size=3))
 def test_after_any_damage_a_cap_is_as_before_or_as_it_was_left(tmp_path, capsys, damage):
     folder = tmp_path / str(len(list(tmp_path.iterdir())))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rheostat.core.report import Grid, Report, Section
@@ -44,6 +44,7 @@ def verdict_report(
 def sentence(verdict: Verdict) -> str:
     """The verdict in a sentence.
 
+    >>> from rheostat.measurement.code.verdict import Finding
     >>> sentence(Verdict((), candidate="a.c"))
     'a.c is undecided: output did not run.'
     >>> unknown = Evidence("races", NOT_SHOWN, reason="waits are not known")
@@ -52,6 +53,9 @@ def sentence(verdict: Verdict) -> str:
     >>> unlike = Evidence("output", NOT_SHOWN, reason="a.c:9: always equal to 0")
     >>> sentence(Verdict((unlike,), candidate="a.c"))
     'a.c is undecided: output cannot tell (a.c:9: always equal to 0).'
+    >>> unlike = Evidence("output", NOT_SHOWN, findings=(Finding("output", "a.c", 9, ""),))
+    >>> sentence(Verdict((unlike,), candidate="a.c")).partition(". ")[2]
+    'Who has read what stands there and finds it right adds --reviewed a.c:9.'
     """
     name = verdict.candidate or "The candidate"
     if verdict.state == ACCEPTED:
@@ -64,7 +68,7 @@ def sentence(verdict: Verdict) -> str:
         unsure = [e for e in verdict.evidence if e.rung in verdict.missing or e.state == NOT_SHOWN]
         reasons = "; ".join(e.reason for e in unsure if e.reason)
         why = f" ({reasons})" if reasons else ""
-        return f"{name} is undecided: {_silent(verdict)}{why}."
+        return f"{name} is undecided: {_silent(verdict)}{why}.{_reading_asked(unsure)}"
     return (
         f"{name} is rejected by {verdict.rejected_by}: {verdict.rung(verdict.rejected_by).reason}"
     )
@@ -76,6 +80,15 @@ def _silent(verdict: Verdict) -> str:
     absent = [r for r in verdict.missing if r not in unsure]
     parts = ((absent, "did not run"), (unsure, "cannot tell"))
     return ", ".join(f"{', '.join(rungs)} {how}" for rungs, how in parts if rungs)
+
+
+def _reading_asked(unsure: Sequence[Evidence]) -> str:
+    """How a person who has read the lines that no run shows says so; empty where nobody can."""
+    if [e.rung for e in unsure] != ["output"]:
+        return ""
+    places = dict.fromkeys(f"{f.file}:{f.line}" for f in unsure[0].findings if f.line)
+    allowed = " ".join(f"--reviewed {place}" for place in places)
+    return f" Who has read what stands there and finds it right adds {allowed}." if places else ""
 
 
 def rung_grid(verdict: Verdict) -> Grid:
