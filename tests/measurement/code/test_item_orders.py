@@ -94,6 +94,24 @@ int main() {
   return 0;
 }
 """
+COUNTS = r"""#include <stdio.h>
+__global__ void count(int *x) {
+  int old;
+  do old = x[0];
+  while (atomicCAS(x, old, old + 1) != old && ++x[1]);
+  old = x[2];
+  atomicExch(x + 2, old + 1);
+}
+int main() {
+  int *d, x[3] = {0};
+  cudaMalloc(&d, sizeof x);
+  cudaMemcpy(d, x, sizeof x, cudaMemcpyHostToDevice);
+  count<<<1, 64>>>(d);
+  cudaMemcpy(x, d, sizeof x, cudaMemcpyDeviceToHost);
+  printf("%d %d %d\n", x[0], x[1] > 0, x[2] < 64);
+  return 0;
+}
+"""
 RECURRENCE = """#include <stdio.h>
 #include <stdlib.h>
 int main(int argc, char **argv) {
@@ -130,6 +148,17 @@ def test_cuda_waits_for_what_it_names_and_reads_page_locked_memory_in_its_turn()
         case = Case(Program({"a.cu": CUDA}, "cuda"), one.reference)
         run = case.bench.run(case.built, ProgramInput())
         assert run.stdout == "0 0 1 2 1\n"
+
+
+@pytest.mark.skipif(bool(LACKING or parser_absent()), reason=LACKING or parser_absent())
+def test_threads_of_cuda_get_between_what_another_reads_and_its_exchange() -> None:
+    """Where they are shuffled; one after the other no exchange fails and nothing is lost."""
+    serial = Program({"a.c": SERIAL}, "serial", inputs=INPUTS)
+    with verifier(serial, seed=3, count=2) as one:
+        case = Case(Program({"a.cu": COUNTS}, "cuda"), one.reference)
+        said = [case.bench.run(case.built, ProgramInput(), environment={"CUDA_ORDER": n}).stdout
+                for n in "012"]  # fmt: skip
+        assert said == ["64 0 0\n", "64 0 0\n", "64 1 1\n"]
 
 
 @pytest.mark.skipif(bool(LACKING), reason=LACKING)

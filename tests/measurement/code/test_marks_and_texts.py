@@ -438,6 +438,7 @@ def test_marks_of_kernels_are_had_in_other_orders_too(case):
     natural, *others = list(runs_for_marks(on_gpu, on_gpu.candidate, ()))[1:]
     assert natural.environment == {}
     assert [r.environment["CUDA_ORDER"] for r in others] == ["1", "2"]
+    assert "RHEOSTAT_TURNS" in others[1].environment
     assert len({g.arguments for r in (natural, *others) for g in r.inputs}) == 3 * SOME
 
 

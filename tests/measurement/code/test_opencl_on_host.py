@@ -160,10 +160,45 @@ def test_kernels_that_are_compiled_beforehand_do_what_opencl_says() -> None:
         built = bench.build(_natively(bench, WHOLE, "2"), CLANG)
         every = [ProgramInput(("2",))] * 3
         assert bench.run_many(built, every, SandboxLimits(), 5.0) == [SAID] * 3
-        for how in ({"RHEOSTAT_BACKWARD": "1"}, {"RHEOSTAT_LATE": "1"}):
-            assert bench.run(built, every[0], environment=how).stdout == SAID
+        for how in ("RHEOSTAT_BACKWARD", "RHEOSTAT_LATE", "RHEOSTAT_TURNS"):
+            assert bench.run(built, every[0], environment={how: "1"}).stdout == SAID
         without = bench.run(built, every[0], environment={"RHEOSTAT_WITHOUT_KERNELS": "1"}).stdout
         assert without.splitlines()[1].endswith("0 0 0 0 0")
+
+
+COUNTS = r"""
+"__kernel void stat(__global int *y) {\n"
+"  int old;\n"
+"  do old = y[0]; while (UPDATE);\n"
+"}\n"
+"""
+PUT = r"""  size_t many = 64;
+  int y[3] = {0};
+  cl_mem out = clCreateBuffer(context, CL_MEM_COPY_HOST_PTR, sizeof y, y, NULL);
+  clSetKernelArg(f, 0, sizeof out, &out);
+  clEnqueueNDRangeKernel(queue, f, 1, NULL, &many, &many, 0, NULL, NULL);
+  clEnqueueReadBuffer(queue, out, CL_TRUE, 0, sizeof y, y, 0, NULL, NULL);
+  printf("%d %d\n", y[0], y[1] > 0);
+  return 0;
+}
+"""
+
+
+@runs
+@pytest.mark.parametrize(("update", "is_whole", "fails"), [
+    ("atomic_cmpxchg(y, old, old + 1) != old && ++y[1]", True, True),
+    ("atomic_xchg(y, old + 1) < 0", False, False),
+])  # fmt: skip
+def test_work_items_take_turns_before_atomics(update, is_whole, fails) -> None:
+    """One after the other no exchange fails, and an update in two steps loses nothing."""
+    kernel = COUNTS.replace("UPDATE", update)
+    with workspace() as folder:
+        bench = _bench(folder)
+        program = _natively(bench, HEAD.replace("KERNELS", kernel) + PUT, said="64 0\n")
+        built = bench.build(program, CLANG)
+        run = bench.run(built, ProgramInput(), environment={"RHEOSTAT_TURNS": "1"})
+        count, failed = map(int, run.stdout.split())
+        assert (count == 64, bool(failed)) == (is_whole, fails)
 
 
 @runs

@@ -348,7 +348,7 @@ def _items(case: Case) -> Evidence:
     """The same output whatever order OpenCL's work-items run in, and when copies are made."""
     if findings := in_another_order(case.natively or case):
         return case.failed("threads", findings)
-    return case.passed("threads", "work-items backward, copies late")
+    return case.passed("threads", "work-items backward and in drawn turns, copies late")
 
 
 def mapping(case: Case) -> Evidence:

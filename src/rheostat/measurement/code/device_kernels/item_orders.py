@@ -1,7 +1,8 @@
-"""OpenCL's work-items in another order, and its copies as late as the standard allows.
+"""OpenCL's work-items in other orders, and its copies as late as the standard allows.
 
 Whoever runs kernels here starts work-items one after the other from the first, and makes a copy at
-once that nobody waits for.  A device need do neither.
+once that nobody waits for.  A device need do neither.  Work-items may also get between what another
+reads and its atomic.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from rheostat.measurement.code.verdict import Finding
 from rheostat.measurement.code.workbench import Built
 
 BACKWARD, LATE = "RHEOSTAT_BACKWARD", "RHEOSTAT_LATE"
+TURNS = "RHEOSTAT_TURNS"
 HOW = " and work-items from the last to the first, copies that nobody waits for made late"
+IN_TURNS = " and work-items that take turns before atomics, in a drawn order"
 OTHER_NUMBERS = re.compile(r"\bsub_group\w*|\bget_\w*linear_id\b|\bget_enqueued_local_size\b")
 """Of work-items, which the library does not turn round with the others."""
 OTHER_WAITS = re.compile(r"\bclEnqueue(?:(?:Read|Write)(?!Buffer\b)|MapImage|SVM)\w*")
@@ -28,14 +31,20 @@ FEW, MORE = 3, 12
 
 
 def in_another_order(case: Case) -> list[Finding]:
-    """What is wrong where work-items come backward and copies late, and the original is right.
+    """What is wrong where work-items come otherwise or copies late, and the original is right.
 
     Parameters
     ----------
     case : Case
         A candidate in OpenCL.
     """
-    environment = _environment(case)
+    turns = (({TURNS: "1"}, IN_TURNS),) if case.candidate.holds_kernels else ()
+    ways = ((_environment(case), HOW), *turns)
+    return next((found for way in ways if (found := _wrong_in(case, *way))), [])
+
+
+def _wrong_in(case: Case, environment: dict[str, str], how: str) -> list[Finding]:
+    """The same in one environment, in words."""
     reference = case.reference
     few = MORE if case.candidate.holds_kernels else FEW
     known = [*reference.small, *reference.expected[:1], *reference.edges][:few]
@@ -61,7 +70,7 @@ def in_another_order(case: Case) -> list[Finding]:
         if got is None and _is_unknown(case, expected, environment):
             continue
         run = SandboxRun(0 if got is not None else 1, got or "", "", 0, 0, 0)
-        return case.wrong("threads", run, expected, HOW)
+        return case.wrong("threads", run, expected, how)
     return []
 
 

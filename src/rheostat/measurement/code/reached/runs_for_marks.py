@@ -17,8 +17,13 @@ from rheostat.measurement.code.reference import QUICK_S
 SOME_THREADS = (4, 64, 7, 2, 17)
 FEW, SOME, MOST = 6, 64, 512
 """Inputs that are run with many threads; of many inputs, how many are run at first, and at all."""
-OTHER_ORDERS = ({"CUDA_ORDER": "1", "RHEOSTAT_BACKWARD": "1"}, {"CUDA_ORDER": "2"})
-"""Threads and work-items backward, and shuffled: first to last they leave lists in order."""
+OTHER_ORDERS = (
+    {"CUDA_ORDER": "1", "RHEOSTAT_BACKWARD": "1"}, {"CUDA_ORDER": "2", "RHEOSTAT_TURNS": "1"},
+)  # fmt: skip
+"""Threads and work-items backward, and shuffled with turns before atomics.
+
+First to last they leave lists in order, and no exchange fails.
+"""
 
 
 @dataclass(frozen=True)

@@ -166,23 +166,20 @@ CHOOSE(long, ulong)
   SIZES(TO_SPACE, T, __global) SIZES(TO_SPACE, T, __local) SIZES(TO_SPACE, T, __private)
 MEMORY(char) MEMORY(uchar) MEMORY(short) MEMORY(ushort) MEMORY(int) MEMORY(uint) MEMORY(long) MEMORY(ulong) MEMORY(float) MEMORY(double)
 
-/* ---- atomics: one work-item runs at a time ---- */
-#define CHANGE(name, T, S, ...)                                                            \
-  T OF atomic_##name(volatile S T *p, T v) { T was = *p; *p = __VA_ARGS__; return was; }   \
-  T OF atom_##name(volatile S T *p, T v) { T was = *p; *p = __VA_ARGS__; return was; }
+/* ---- atomics: one work-item runs at a time, and others may come before ---- */
+void rheostat_before_atomic(void);
+#define CHANGED(name, T, takes, ...)                                                       \
+  T OF atomic_##name takes { rheostat_before_atomic(); T was = *p; *p = __VA_ARGS__; return was; } \
+  T OF atom_##name takes { rheostat_before_atomic(); T was = *p; *p = __VA_ARGS__; return was; }
+#define CHANGE(name, T, S, ...) CHANGED(name, T, (volatile S T *p, T v), __VA_ARGS__)
 #define ATOMICS(T, S)                                                                      \
   CHANGE(add, T, S, was + v) CHANGE(sub, T, S, was - v) CHANGE(xchg, T, S, v) CHANGE(min, T, S, v < was ? v : was) \
   CHANGE(max, T, S, v > was ? v : was) CHANGE(and, T, S, was & v) CHANGE(or, T, S, was | v) CHANGE(xor, T, S, was ^ v) \
-  T OF atomic_inc(volatile S T *p) { T was = *p; *p = was + 1; return was; }               \
-  T OF atomic_dec(volatile S T *p) { T was = *p; *p = was - 1; return was; }               \
-  T OF atom_inc(volatile S T *p) { T was = *p; *p = was + 1; return was; }                 \
-  T OF atom_dec(volatile S T *p) { T was = *p; *p = was - 1; return was; }                 \
-  T OF atomic_cmpxchg(volatile S T *p, T c, T v) { T was = *p; if (was == c) *p = v; return was; } \
-  T OF atom_cmpxchg(volatile S T *p, T c, T v) { T was = *p; if (was == c) *p = v; return was; }
+  CHANGED(inc, T, (volatile S T *p), was + 1) CHANGED(dec, T, (volatile S T *p), was - 1)  \
+  CHANGED(cmpxchg, T, (volatile S T *p, T c, T v), was == c ? v : was)
 ATOMICS(int, __global) ATOMICS(int, __local) ATOMICS(uint, __global) ATOMICS(uint, __local)
 ATOMICS(long, __global) ATOMICS(long, __local) ATOMICS(ulong, __global) ATOMICS(ulong, __local)
-float OF atomic_xchg(volatile __global float *p, float v) { float was = *p; *p = v; return was; }
-float OF atomic_xchg(volatile __local float *p, float v) { float was = *p; *p = v; return was; }
+CHANGE(xchg, float, __global, v) CHANGE(xchg, float, __local, v)
 
 /* ---- conversions: as C does, to the nearest, or to what fits ---- */
 #define TURN(T, F)                                                                         \

@@ -5,8 +5,9 @@
    What is not known here ends the program with UNKNOWN, so that nothing is said of it.
    Work-items of a kernel with a barrier have a stack each, the others are a loop.  Buffers are memory
    of their own, filled where nobody set them; what is mapped is a copy.
-   RHEOSTAT_BACKWARD: groups and work-items from the last to the first.  RHEOSTAT_WITHOUT_KERNELS: none
-   runs.  RHEOSTAT_LATE: commands that nobody waits for are done when somebody waits. */
+   RHEOSTAT_BACKWARD: groups and work-items from the last to the first.  RHEOSTAT_TURNS: work-items in
+   drawn turns.  RHEOSTAT_WITHOUT_KERNELS: none runs.  RHEOSTAT_LATE: commands that nobody waits for are
+   done when somebody waits. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

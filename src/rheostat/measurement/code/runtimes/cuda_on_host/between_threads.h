@@ -7,6 +7,10 @@ void wait_for(State where, unsigned mask, char *token, int line) {
   to_scheduler(t.fibre);
   CUDA_ACQUIRE(token);
 }
+/* Where threads come shuffled, each second time: others get between it and what was read before. */
+void before_atomic() {
+  if (ORDER > 1 && drawn() % 2) to_scheduler(self().fibre);
+}
 /* Two tokens in turn: who waits at the next barrier already is not ordered before who leaves this one. */
 void barrier(int line) {
   size_t other = self().barriers++ % 2 ? TOKENS_B / 2 : 0;

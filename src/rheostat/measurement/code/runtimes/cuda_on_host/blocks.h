@@ -11,13 +11,16 @@ Stack scheduler;
 #define CUDA_RELEASE(p) (CUDA_TSAN ? __tsan_release(p) : void())
 #define CUDA_ACQUIRE(p) (CUDA_TSAN ? __tsan_acquire(p) : void())
 
-void reorder(int *places, int count) {
+unsigned drawn() {
   auto &x = the_device.random;
   if (!x) x = 88172645463325252ULL + ORDER;
+  x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+  return unsigned(x >> 20);
+}
+void reorder(int *places, int count) {
   for (int i = 0; i < count; i++) places[i] = ORDER == 1 ? count - 1 - i : i;
   for (int i = count; ORDER > 1 && i > 1; i--) {
-    x ^= x << 13, x ^= x >> 7, x ^= x << 17;
-    int j = int(x % unsigned(i)), kept = places[i - 1];
+    int j = int(drawn() % unsigned(i)), kept = places[i - 1];
     places[i - 1] = places[j];
     places[j] = kept;
   }

@@ -39,6 +39,7 @@ CUDA_UNSEEN inline bool fenced() { return self().fenced; }
 template <class T, class F>
 T atomically(T *p, F change) {
   T old, next;
+  before_atomic();
   __atomic_load(p, &old, __ATOMIC_RELAXED);
   if (fenced()) {
     do next = change(old);
@@ -72,12 +73,14 @@ CUDA_ATOMIC(atomicDec, old == 0 || old > v ? v : old - 1)
 template <class T, class U>
 T atomicExch(T *p, U given) {  /* locks are taken and left by these two: they always order */
   T v = T(given), old;
+  cuda_on_host::before_atomic();
   __atomic_exchange(p, &v, &old, __ATOMIC_ACQ_REL);
   return old;
 }
 template <class T, class U, class V>
 T atomicCAS(T *p, U expected, V given) {
   T old = T(expected), v = T(given);
+  cuda_on_host::before_atomic();
   __atomic_compare_exchange(p, &old, &v, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
   return old;
 }

@@ -60,6 +60,7 @@ CUDA_UNSEEN inline dim3 grid_size() { return the_device.grid; }
 CUDA_UNSEEN inline int lane() { return the_device.current % WARP; }
 
 /* ---- what a kernel's threads say to each other ---- */
+void before_atomic();
 void barrier(int line);
 void warp_barrier(unsigned mask, int line);
 int counted(int predicate, int line);

@@ -1,5 +1,6 @@
-/* A group of work-items: those of a kernel with a barrier take turns, others are a loop. */
-typedef struct { Stack stack; int is_done; } Item;
+/* A group of work-items: those of a kernel with a barrier take turns, others are a loop.
+   With RHEOSTAT_TURNS all take turns, also before atomics, and who comes next is drawn. */
+typedef struct { Stack stack; int is_done; unsigned barriers; } Item;
 static struct {
   unsigned dimensions;
   size_t offset[3], size[3], group[3], count[3], block[3], item[3];
@@ -8,8 +9,10 @@ static struct {
   Item *items;
   char *stacks;
   Stack scheduler;
-  size_t made, count, current, left;
+  size_t made, count, current, left, waiting;
+  unsigned passed; /* barriers */
   int backward;
+  unsigned long long draws;
   void **arguments;
   void (*call)(void **);
 } turn;
@@ -41,28 +44,47 @@ static void become(size_t number) {
   here.item[1] = number / here.group[0] % here.group[1];
   here.item[2] = number / here.group[0] / here.group[1];
 }
-/* The work-item behind the last one, from the first again behind the last, that is not done. */
+static unsigned long long drawn(void) {
+  turn.draws ^= turn.draws << 13, turn.draws ^= turn.draws >> 7, turn.draws ^= turn.draws << 17;
+  return turn.draws >> 20;
+}
+/* The work-item behind the last one, from the first again behind the last, that is not done and may
+   pass its barrier. */
 static Item *next_item(void) {
   Item *one;
+  if (turn.draws) turn.current = drawn() % turn.count;
   do {
     turn.current += turn.backward ? turn.count - 1 : 1;
     if (turn.current >= turn.count) turn.current -= turn.count;
     one = turn.items + turn.current;
-  } while (one->is_done);
+  } while (one->is_done || one->barriers != turn.passed);
   become(turn.current);
   return one;
 }
-void barrier_(unsigned fence) {
+static void let_pass(void) {
+  if (turn.waiting == turn.left) turn.passed++, turn.waiting = 0;
+}
+static void take_turn(void) {
   Item *one = turn.items + turn.current, *next = next_item();
-  (void)fence;
   if (next != one) change_stacks(&one->stack, &next->stack);
+}
+void barrier_(unsigned fence) {
+  (void)fence;
+  turn.items[turn.current].barriers++, turn.waiting++;
+  let_pass();
+  take_turn();
+}
+/* Before an atomic, each second time: others get between it and what was read before. */
+void rheostat_before_atomic(void) {
+  if (turn.draws && drawn() % 2) take_turn();
 }
 static void live(void) {
   for (;;) {
     turn.call(turn.arguments);
     Item *one = turn.items + turn.current;
-    one->is_done = 1; /* and waits for the next group's turn */
-    change_stacks(&one->stack, --turn.left ? &next_item()->stack : &turn.scheduler);
+    one->is_done = 1, turn.left--; /* and waits for the next group's turn */
+    let_pass();
+    change_stacks(&one->stack, turn.left ? &next_item()->stack : &turn.scheduler);
   }
 }
 static void ready(size_t count) {
@@ -74,18 +96,18 @@ static void ready(size_t count) {
   }
   for (; turn.made < count; turn.made++) begin_stack(&turn.items[turn.made].stack, turn.stacks + turn.made * STACK_B, STACK_B, live);
 }
-static void run_with_barriers(size_t count, int backward) {
+static void run_in_turns(size_t count, int backward) {
   ready(count);
-  for (size_t i = 0; i < count; i++) turn.items[i].is_done = 0;
-  turn.left = turn.count = count, turn.backward = backward;
+  for (size_t i = 0; i < count; i++) turn.items[i].is_done = 0, turn.items[i].barriers = 0;
+  turn.left = turn.count = count, turn.waiting = 0, turn.passed = 0, turn.backward = backward;
   turn.current = backward ? 0 : count - 1; /* so that the first is next */
   change_stacks(&turn.scheduler, &next_item()->stack);
 }
 static void run_group(const Compiled *made, void **arguments, int backward) {
   size_t count = here.group[0] * here.group[1] * here.group[2];
   turn.call = made->call, turn.arguments = arguments;
-  if (made->waits) {
-    run_with_barriers(count, backward);
+  if (made->waits || turn.draws) {
+    run_in_turns(count, backward);
     return;
   }
   for (size_t k = 0; k < count; k++) {
@@ -98,6 +120,7 @@ static void run_kernel(Command *c) {
   void *places[MOST_ARGUMENTS], *values[MOST_ARGUMENTS];
   if (getenv("RHEOSTAT_WITHOUT_KERNELS")) return;
   int backward = getenv("RHEOSTAT_BACKWARD") != 0;
+  if (getenv("RHEOSTAT_TURNS") && !turn.draws) turn.draws = 88172645463325252ULL;
   for (int i = 0; i < made->count; i++) {
     Argument *a = c->given + i;
     places[i] = made->spaces[i] == PRIVATE ? (void *)a->value : (void *)(values + i);
