@@ -115,6 +115,19 @@ def test_tiles_run_along_diagonals_where_no_loop_is_free() -> None:
     assert shared.split("{", 1)[0].rstrip().endswith("c1 += 32)"), "tiles of one at once"
 
 
+@pytest.mark.parametrize(
+    ("end", "uneven"), [("j <= i", True), ("j < n - i", True), ("j < n", False), ("j < i", True)]
+)
+def test_rows_of_different_length_are_handed_out_as_threads_come_free(
+    end: str, uneven: bool
+) -> None:
+    text = (f"void f(int n, double a[n][n], double b[n][n]) {{ for (int i = 0; i < n; i++)"
+            f" for (int j = 0; {end}; j++) a[i][j] += b[i][j]; }}")  # fmt: skip
+    for schedule in SCHEDULES:
+        shared = re.findall(r"#pragma omp parallel for.*", rescheduled(text, schedule) or "")
+        assert [("schedule(dynamic)" in x) for x in shared] == [uneven], schedule.words
+
+
 def test_a_loop_of_one_iteration_hands_its_pragma_to_no_other() -> None:
     text = ("void f(int n, double a[4][n]) { for (int i = 0; i < 1; i++)"
             " for (int j = 1; j < n; j++) a[i][j] = a[i][j - 1] + a[i + 1][j]; }")  # fmt: skip

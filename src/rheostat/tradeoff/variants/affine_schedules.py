@@ -19,12 +19,11 @@ from rheostat.tradeoff.variants.accesses import READ
 from rheostat.tradeoff.variants.affine_loops import (
     AffineRegion,
     Isl,
-    NestStatement,
     NotAffineError,
     moves_far,
     regions,
 )
-from rheostat.tradeoff.variants.affine_text import SHARED, WIDE, AffineText
+from rheostat.tradeoff.variants.affine_text import SHARED, UNEVEN, WIDE, AffineText
 from rheostat.tradeoff.variants.c_source import CSource
 from rheostat.tradeoff.variants.loop_blocks import BLOCK
 from rheostat.tradeoff.variants.scalar_sums import accumulated
@@ -193,18 +192,24 @@ class _Rescheduled:
             sizes[inmost] = BLOCK  # it is to be the outermost, too
         elif movable:
             order = [k for k in order if k != inmost] + [inmost]
-        node = self._ordered(node, order)
         first = next((place for place, k in enumerate(order) if free[k]), None)
+        if diagonal:
+            first = 1
+        here = first is not None and not shared
         tiled = max(sizes) > 1
+        # single iterations within a serial loop are too short to be handed out one by one
+        large = tiled or not (node.get_schedule_depth() or first)
+        uneven = here and large and self._uneven(node, order, int(first or 0))
+        node = self._ordered(node, order)
         if tiled:
             node = self._tiled(node, [sizes[k] for k in order])
             within = [order.index(k) for k in order if k != inmost] + [order.index(inmost)]
             node = self._ordered(node.child(0), within).parent()
         if diagonal:
-            node, first = self._skewed(node), 1
-        steps, here = 0, first is not None and not shared
+            node = self._skewed(node)
+        steps = 0
         if here:
-            node, steps = self._shared(node, int(first or 0))
+            node, steps = self._shared(node, int(first or 0), uneven=uneven)
         if tiled:
             node, steps = node.child(0), steps + 1
         for k in range(n):
@@ -243,13 +248,34 @@ class _Rescheduled:
         node = node.delete().insert_partial_schedule(partial.set_union_pw_aff(0, both))
         return node.band_set_permutable(1)
 
-    def _shared(self, node: Tree, place: int) -> tuple[Tree, int]:
+    def _shared(self, node: Tree, place: int, *, uneven: bool) -> tuple[Tree, int]:
         """A band with a mark before one of its members, and how far down that member is."""
         self.shares = True
         steps = 0
         if place:
             node, steps = node.band_split(place).child(0), 1
-        return self._mark(node, SHARED), steps + 1
+        return self._mark(node, UNEVEN if uneven else SHARED), steps + 1
+
+    def _uneven(self, node: Tree, order: Sequence[int], first: int) -> bool:
+        """Whether an iteration of a band's member does more than another, as in a triangle.
+
+        What is left of the iterations with that member left out has to be the same in each.
+        """
+        around, isl = node.get_prefix_schedule_union_map(), self.isl
+        times = around.flat_range_product(node.get_subtree_schedule_union_map())
+        times = times.intersect_domain(node.get_domain())
+        moved = list(self._moved(times).values())
+        own = node.get_schedule_depth()
+        outer = {*range(own), *(own + k for k in order[:first])}
+        every, member = isl.Set.from_union_set(times.range()), own + order[first]
+        within = [d for d in range(every.dim(isl.dim_type.set)) if d not in {*outer, member}]
+        for d in within:
+            if not any(dims[d] for dims in moved):  # which statement comes first
+                every = every.eliminate(isl.dim_type.set, d, 1)
+        once, extent = every.eliminate(isl.dim_type.set, member, 1), every
+        for d in within:
+            extent = extent.eliminate(isl.dim_type.set, d, 1)
+        return not once.intersect(extent).is_subset(every)
 
     def _wide(self, node: Tree, steps: int) -> tuple[Tree, int]:
         """A band with a mark before its last member."""
@@ -277,18 +303,23 @@ class _Rescheduled:
     def _far_steps(self, node: Tree) -> list[int]:
         """How many accesses move by more than an element with each member of a band."""
         counts = [0] * node.band_n_member()
-        maps: list[Any] = []
-        every = node.band_get_partial_schedule_union_map().intersect_domain(node.get_domain())
-        every.foreach_map(maps.append)
-        for one in maps:
-            s = self.by_name[one.get_tuple_name(self.isl.dim_type.in_)]
-            parts = self.isl.PwMultiAff.from_map(one)
-            for k in range(len(counts)):
-                counts[k] += self._far_in(parts.get_pw_aff(k), s)
+        every = node.band_get_partial_schedule_union_map()
+        for name, members in self._moved(every.intersect_domain(node.get_domain())).items():
+            touched = self.by_name[name].accesses
+            for k, moved in enumerate(members):
+                counts[k] += sum(moves_far(a, v) for v in moved for a in touched)
         return counts
 
-    def _far_in(self, member: Any, s: NestStatement) -> int:
-        sums = [piece[1] for piece in member.get_pieces()]
-        moved = [v for d, v in enumerate(s.iterators)
-                 if any(x.involves_dims(self.isl.dim_type.in_, d, 1) for x in sums)]  # fmt: skip
-        return sum(moves_far(a, v) for v in moved for a in s.accesses)
+    def _moved(self, every: Any) -> dict[str, list[set[str]]]:
+        """The variables of each statement by which each dimension of a schedule goes."""
+        maps: list[Any] = []
+        every.foreach_map(maps.append)
+        kinds, moved = self.isl.dim_type, {}
+        for one in maps:
+            name, parts = one.get_tuple_name(kinds.in_), self.isl.PwMultiAff.from_map(one)
+            sums = [[piece[1] for piece in parts.get_pw_aff(k).get_pieces()]
+                    for k in range(one.dim(kinds.out))]  # fmt: skip
+            moved[name] = [{v for d, v in enumerate(self.by_name[name].iterators)
+                            if any(x.involves_dims(kinds.in_, d, 1) for x in each)}
+                           for each in sums]  # fmt: skip
+        return moved

@@ -9,8 +9,9 @@ from rheostat.measurement.code.parsing.syntax_tree import walk
 from rheostat.tradeoff.variants.affine_loops import AffineRegion, Isl, NotAffineError
 from rheostat.tradeoff.variants.loop_blocks import indent_of
 
-SHARED, WIDE = "shared", "wide"
-PRAGMAS = {SHARED: "#pragma omp parallel for", WIDE: "#pragma omp simd"}
+SHARED, UNEVEN, WIDE = "shared", "uneven", "wide"
+PRAGMAS = {SHARED: "#pragma omp parallel for", WIDE: "#pragma omp simd",
+           UNEVEN: "#pragma omp parallel for schedule(dynamic)"}  # fmt: skip
 OPERATORS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pdiv_q": "/", "pdiv_r": "%",
              "zdiv_r": "%", "eq": "==", "le": "<=", "lt": "<", "ge": ">=", "gt": ">", "and_": "&&",
              "or_": "||", "and_then": "&&", "or_else": "||"}  # fmt: skip
@@ -83,7 +84,7 @@ class AffineText:
         head = f"for (long {name} = {first}; {end[1:-1]}; {name} += {step}) {{"
         what, _, where = mark.partition(" ")  # a loop of one iteration is no loop any more
         before = [f"{space}{PRAGMAS[what]}"] if where == name else []
-        if not before or what != SHARED:
+        if not before or what == WIDE:
             return [*before, f"{space}{head}", *self._node(body, f"{space}  "), f"{space}}}"]
         self.renamed = {a: f"{a}_alone" for a in self.arrays}
         within = self._node(body, f"{space}  ")
