@@ -40,7 +40,7 @@ def in_another_order(case: Case) -> list[Finding]:
     """
     turns = (({TURNS: "1"}, IN_TURNS),) if case.candidate.holds_kernels else ()
     ways = ((_environment(case), HOW), *turns)
-    return next((found for way in ways if (found := _wrong_in(case, *way))), [])
+    return next((wrong for way in ways if (wrong := _wrong_in(case, *way))), [])
 
 
 def _wrong_in(case: Case, environment: dict[str, str], how: str) -> list[Finding]:
