@@ -104,3 +104,38 @@ def test_a_product_of_kept_data_is_a_hash_and_of_what_is_stored_back_a_draw():
     drawn = PLACED.replace("%s = alloca i32", "%s = mul i32 %seed, -1640531535")
     for other in (back, fixed_point, whole, drawn):
         assert list(DataHashes([other]).used()) == []
+
+
+SETTLED = """define i32 @main(ptr %argv) {
+  %1 = load i32, ptr %sum
+  store i32 %1, ptr %was
+  %2 = load i32, ptr %sum
+  %3 = add i32 %2, %part
+  store i32 %3, ptr %sum
+  %4 = load i32, ptr %sum
+  %5 = load i32, ptr %was
+  %cmp = icmp ne i32 %4, %5
+}
+"""
+WEIGHED = SETTLED.replace("  %3 =", "  %part = mul nsw i32 %weight, %value\n  %3 =")
+IN_A_REGION = SETTLED.replace(
+    "%1 = load", "call void (...) @__kmpc_fork_call(ptr @r, ptr %sum)\n  %1 = load"
+) + WEIGHED.replace("@main", "@r").replace("icmp ne", "icmp slt")
+BY_A_FUNCTION = SETTLED.replace("add i32 %2, %part", "call i32 @total()") + WEIGHED.replace(
+    "@main", "@total"
+).replace("icmp ne", "icmp slt")
+
+
+@pytest.mark.parametrize("text", [WEIGHED, IN_A_REGION, BY_A_FUNCTION])
+def test_a_weighted_sum_that_is_compared_with_what_it_was_is_compared_by_few_bits(text):
+    assert "%cmp.few = and i32 %cmp.sums, 7" in weakened(text, set())[0]
+    assert weakened(text, set(), theirs=lambda row: "icmp ne" in row) == ("", "")
+
+
+@pytest.mark.parametrize("text", [
+    SETTLED,  # values that only fall have another sum as long as one falls
+    WEIGHED.replace("store i32 %1, ptr %was", "store i32 %limit, ptr %was"),
+    WEIGHED.replace("icmp ne", "icmp slt"),
+])  # fmt: skip
+def test_other_sums_and_comparisons_are_left(text):
+    assert weakened(text, set()) == ("", "")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from rheostat.measurement.code import verifier
 from rheostat.measurement.code.altered import other_data as judged
+from rheostat.measurement.code.altered.data_sites import DataSite, _Drawing, _generators
 from rheostat.measurement.code.altered.other_data import other_data
 from rheostat.measurement.code.case import Case, RungOptions
 from rheostat.measurement.code.programs.program import Program
@@ -72,6 +74,7 @@ WRONG = {
         "MOST": "static int row; int before = row; row = i && a[i] == a[i - 1] ? row + 1 : 0; "
         "if (a[i] > a[at] || (before > 20 && row == 0 && a[i - 1])) at = i;",
     },
+    "a record by one alone": {"MOST": "if (a[i] > a[at] + (a[i] == a[at] + 1)) at = i;"},
     "a draw of its own": {"MOST": "if (a[i] > a[at]) at = i + (s % 99991 == 5);"},
     "a rare seed's factor": {"sum * strong": "sum * 3.0"},
 }
@@ -98,6 +101,7 @@ def test_what_another_kind_of_data_shows_is_told_and_what_draws_otherwise_is_not
     assert "a step greater than the last" in said["more records than there is room for"][0]
     assert "a step less" in said["more falls than there is room for"][0]
     assert "in blocks of equal ones" in said["many equal ones, and then another"][0]
+    assert "has a narrow range" in said["a record by one alone"][0]
 
 
 @pytest.mark.skipif(bool(LACKING), reason=LACKING)
@@ -108,6 +112,35 @@ def test_a_part_of_a_product_is_below_what_the_random_number_is_multiplied_by() 
         (found,) = other_data(Case(_program(drawn | WRONG["counts in a byte"]), one.reference))
         assert "as great as they can be" in found.message
         assert other_data(Case(_program(drawn | RIGHT["the other way round"]), one.reference)) == []
+
+
+@pytest.mark.skipif(bool(LACKING), reason=LACKING)
+def test_a_generator_may_be_a_member_of_a_structure() -> None:
+    member = {
+        "static unsigned s;": "static struct stream { int id; unsigned s; } one;",
+        "draw(void) {": "draw(struct stream *g) {",
+        "  s ^= s << 13;\n  s ^= s >> 17;\n  s ^= s << 5;\n  return s >> 4;":
+            "  g->s = g->s * 1664525 + 1013904223;\n  return g->s >> 4;",
+        "  s = (unsigned)": "  one.s = (unsigned)",
+        "draw() % 1000000": "draw(&one) % 1000000",
+    }  # fmt: skip
+    with verifier(_program(member), seed=3, count=2, options=RungOptions()) as one:
+        (found,) = other_data(Case(_program(member | WRONG["counts in a byte"]), one.reference))
+        assert "as great as they can be" in found.message
+        assert (
+            other_data(Case(_program(member | RIGHT["the other way round"]), one.reference)) == []
+        )
+
+
+def test_a_generator_of_which_all_keep_parts_keeps_none_for_data_itself() -> None:
+    makes = _Drawing("draw", [], {"%r": "lshr i32 %x, 4"})
+    takes = {"%c": "call i32 @draw()", "%v": "urem i32 %c, 10", "%d": "call i32 @draw()"}
+    part = DataSite("main", "", "", "urem", 32, 9, "%c")
+    one = _Drawing("main", ["  store i32 %d, ptr %p"], takes, all={"draw": makes})
+    assert _generators([makes, one], [part]) == set()  # %d is kept as it is
+    takes |= {"%l": "load i32, ptr %p", "%w": "and i32 %l, 1"}
+    kept = replace(part, how="and", greatest=1, of="%l")
+    assert _generators([makes, one], [part, kept]) == {"draw"}
 
 
 @pytest.mark.skipif(bool(LACKING), reason=LACKING)

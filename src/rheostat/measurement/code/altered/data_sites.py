@@ -35,8 +35,15 @@ SHIFTED = re.compile(r"(?:shl|lshr) \S+ (%[^\s,]+), \d+")
 XOR = re.compile(r"xor i\d+ (%[^\s,]+), (%[^\s,]+)")
 WIDER = re.compile(r"(?:zext|trunc) i(\d+) (%\S+) to i(\d+)")
 POINTED = re.compile(r"load ptr, ptr (\S+?)(?:,|$)")
-FIELD = re.compile(r"getelementptr [^%@]*ptr (?P<base>\S+?)(?P<way>(?:, i\d+ \d+)+)(?:,|$)")
+FIELD = re.compile(
+    r"getelementptr (?:inbounds )?[^@]+?, ptr (?P<base>[%@][^\s,]+)"
+    r"(?P<way>(?:, i\d+ \d+)+)(?:, !|$)"
+)
 SUM = re.compile(r"(add|mul) (?:n[us]w )*i\d+ ([^\s,]+), ([^\s,]+)")
+CHECKED_SUM = re.compile(
+    r"call \{ \w+, i1 \} @llvm\.[us](add|sub|mul)\.with\.overflow\.\w+\((\w+) (\S+), \w+ (\S+)\)"
+    r"|extractvalue \{ (\w+), i1 \} (%\S+), 0"
+)
 WIDTH = re.compile(r"\w+[^@]*? i(\d+)\b")
 RETURNED = re.compile(r"\s*ret i\d+ (%[^\s,]+)")
 LEAST_FACTOR, DEEPEST = 1000, 12
@@ -56,6 +63,7 @@ class DataSite:
     how: str
     bits: int
     greatest: int | str
+    of: str = ""
 
     @property
     def sign(self) -> tuple[str, int, int | str]:
@@ -76,14 +84,23 @@ class _Drawing:
     all: dict[str, _Drawing] = field(default_factory=dict)
 
     def place(self, pointer: str, depth: int = 0) -> str:
-        """A name of a place that is the same wherever it is read; empty for an array's element."""
+        """A name of a place that is the same wherever it is read; empty for an array's element.
+
+        >>> member = "getelementptr inbounds %struct.Stream, ptr {}, i32 0, i32 1, !dbg !3"
+        >>> made = {"%a": member.format("%g"), "%b": member.format("%e"),
+        ...         "%e": "getelementptr inbounds [9 x %struct.Stream], ptr @s, i64 0, i64 %i"}
+        >>> _Drawing("draw", [], made).place("%a"), _Drawing("draw", [], made).place("%b")
+        ('%g, i32 0, i32 1', '')
+        """
         said = self.defined.get(pointer, "")
         if depth > DEEPEST:
             return ""
         if m := POINTED.match(said):
-            return f"*{self.place(m[1], depth + 1)}"
+            base = self.place(m[1], depth + 1)
+            return base and f"*{base}"
         if m := FIELD.match(said):
-            return f"{self.place(m['base'], depth + 1)}{m['way']}"
+            base = self.place(m["base"], depth + 1)
+            return base and f"{base}{m['way']}"
         return "" if said.startswith("getelementptr") else pointer
 
     def read(self, value: str) -> str:
@@ -137,12 +154,37 @@ def data_sites(
         f.all |= {other.name: other for other in functions}
     _spread(functions, _seeds(inputs))
     every_lines = [_Lines(code, program) for code in codes]
-    return [[s for f in some for s in _sites(f, lines)]
-            for lines, some in zip(every_lines, every, strict=True)]  # fmt: skip
+    sites = [[s for f in some for s in _sites(f, lines)]
+             for lines, some in zip(every_lines, every, strict=True)]  # fmt: skip
+    inner = _generators(functions, [s for some in sites for s in some])
+    return [[s for s in some if s.function not in inner] for some in sites]
+
+
+def _generators(functions: Sequence[_Drawing], sites: Sequence[DataSite]) -> set[str]:
+    """Functions of whose random numbers every caller keeps a part: their own parts are no data."""
+    parted, whole = set[str](), set[str]()
+    for f in functions:
+        made = {v for s in sites if s.function == f.name and s.of for v in f.made_of(s.of)}
+        read = {place for v in made if (place := f.read(v))}
+        made |= {v for v, place in f.stored if place in read}
+        for value, said in f.defined.items():
+            if (m := CALLED.match(said)) and m[1] in f.all:
+                (parted if value in made else whole).add(m[1])
+    return parted - whole
 
 
 def _defined(body: str) -> dict[str, str]:
-    return dict(r.strip().split(" = ", 1) for r in body.splitlines() if " = " in r)
+    """What each value is; a sum that is asked whether it overflows is a sum.
+
+    >>> _defined("%t = call { i32, i1 } @llvm.sadd.with.overflow.i32(i32 %a, i32 %b), !dbg !2")
+    {'%t': 'add i32 %a, %b, !dbg !2'}
+    """
+    rows = (r.strip().split(" = ", 1) for r in body.splitlines() if " = " in r)
+    return {value: CHECKED_SUM.sub(_sum, said) for value, said in rows}
+
+
+def _sum(m: re.Match[str]) -> str:
+    return f"{m[1]} {m[2]} {m[3]}, {m[4]}" if m[1] else f"add {m[5]} {m[6]}, 0"
 
 
 def _seeds(inputs: ProgramInputs) -> set[int]:
@@ -225,7 +267,8 @@ def _sites(f: _Drawing, lines: _Lines) -> Iterator[DataSite]:
             continue
         greatest = _greatest(f, groups, said)
         if greatest not in (-1, 0):
-            yield DataSite(f.name, row, text, groups.get("how", "call"), int(m["bits"]), greatest)
+            yield DataSite(f.name, row, text, groups.get("how", "call"), int(m["bits"]), greatest,
+                           groups.get("of", ""))  # fmt: skip
 
 
 def _is_whole(f: _Drawing, value: str, depth: int = 0) -> bool:

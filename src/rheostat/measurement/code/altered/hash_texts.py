@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from rheostat.measurement.code.altered.compared_sums import compared_sums
 from rheostat.measurement.code.altered.data_hashes import DataHashes
 from rheostat.measurement.code.reached.stated_ranges import FUNCTION
 
@@ -122,7 +123,7 @@ def weakened(
     theirs : callable
         Whether a row is made of a line that the original has as well: its hash is no question.
     """
-    found_at = dict[str, str]()
+    found_at = compared_sums(code, theirs)
     products = {(f, v) for f, v, factor in DataHashes([code]).used() if factor % 2**32 not in known}
     for name, _, body in FUNCTION.findall(code):
         if OF_LIBRARY.match(name):

@@ -34,7 +34,9 @@ def weak_hashes(case: Case) -> list[Finding]:
         The candidate on its way.
     """
     program = case.candidate
-    if program.build or program.language in UNMARKED or case.shared_by_compiler:
+    if program.build or case.shared_by_compiler:
+        return []
+    if program.language in UNMARKED and not case.on_host:
         return []
     if compiler_absent(program, "clang") or not case.original.inputs.ranges:
         return []

@@ -15,7 +15,15 @@ from rheostat.measurement.code.verdict import Finding
 
 WAIT = re.compile(PRAGMA + r"\s+(?:taskwait|barrier)\b")
 TASK = re.compile(PRAGMA + r"\s+task(?:loop)?\b")
-CONDITION = re.compile(r"(?:\belse|\bif\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))\s*$")
+CONDITION = re.compile(
+    r"(?:\belse|\bif\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|&&|\|\||\?)\s*(?:\(void\)\s*)?$"
+)
+NAMED = re.compile(
+    r"\b(?!if\b|for\b|while\b|switch\b)(\w+)\s*"
+    r"(?:=\s*\[[^\]]*\]\s*(?:\([^()]*\))?|\((?:[^(){};#]|\([^(){};#]*\))*\))"
+    r"(?:const|noexcept|mutable|\s)*$"
+)
+"""What stands before the block of a function, or of a lambda with a name."""
 MOST_BEFORE = 400
 """Characters before a statement in which its condition begins."""
 SAID = "it is waited for only where a condition holds, and races are looked for on small inputs"
@@ -33,6 +41,11 @@ def conditional_waits(program: Program) -> list[Finding]:
     []
     >>> [f.line for f in conditional_waits(Program({"a.c": "if (n)\n#pragma omp barrier\n"}))]
     [2]
+    >>> waits = "void settle(void) {\n#pragma omp taskwait\n}\n"
+    >>> [f.line for f in conditional_waits(Program({"a.c": waits + "if (open) settle();\n"}))]
+    [4]
+    >>> conditional_waits(Program({"a.c": waits + "f(); settle();\n"}))
+    []
     """
     return [
         Finding("calls", name, text.count("\n", 0, at) + 1, SAID)
@@ -42,13 +55,24 @@ def conditional_waits(program: Program) -> list[Finding]:
 
 
 def _waits(text: str) -> Iterator[int]:
-    for m in WAIT.finditer(text):
+    names = {_waiting(text, m.start()) for m in WAIT.finditer(text)} - {""}
+    calls = rf"|\b(?:{'|'.join(sorted(names))})\s*\(" if names else ""
+    for m in re.finditer(WAIT.pattern + calls, text):
         at = m.start()
         opened = _opened(text, at)
         behind = text[max(0, opened - MOST_BEFORE) : opened] if opened >= 0 else ""
         alone = CONDITION.search(behind) and not TASK.search(text, opened, _closed(text, opened))
         if alone or CONDITION.search(text[max(0, at - MOST_BEFORE) : at]):
             yield at
+
+
+def _waiting(text: str, at: int) -> str:
+    """The function that waits for what others have begun: it makes no tasks itself."""
+    while (at := _opened(text, at)) >= 0:
+        m = NAMED.search(text, max(0, at - MOST_BEFORE), at)
+        if m and "#" not in text[text.rfind("\n", 0, m.start()) + 1 : m.start()]:
+            return "" if TASK.search(text, at, _closed(text, at)) else m[1]
+    return ""
 
 
 def _opened(text: str, at: int) -> int:
