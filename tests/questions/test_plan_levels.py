@@ -76,3 +76,18 @@ def test_an_option_that_helps_here_and_harms_there_is_chosen_and_not_averaged(wa
     assert (answer.setting["speculative_decoding"], answer.setting["batch_cap"]) == ("eagle3", 8)
     assert any("the speculative_decoding is chosen, too" in note for note in answer.notes)
     assert not any("disturbed" in note for note in answer.notes)
+
+
+def test_batch_caps_that_others_ran_in_between_are_said_and_how_to_ask_for_them():
+    table = rh.table({
+        "app": ["m"] * 2 + ["n"] * 4, "params": [8e9] * 2 + [7e9] * 4, "gpu_model": ["H100"] * 6,
+        "gpus": [1] * 6, "batch_cap": [8, 64, 4, 16, 32, 128],
+        "itl_s": [0.0108, 0.0164, 0.0104, 0.0116, 0.0132, 0.0228],
+        "energy_per_token_j": [0.55, 0.1125, 1.05, 0.3, 0.175, 0.08125]})  # fmt: skip
+    said = [n for n in rh.llm.plan(table, "m").notes if "batch caps" in n]
+    assert said == [
+        "batch caps 16,32, which other models ran and this one did not, are not "
+        "offered: --knob batch_cap=8,16,32,64 asks the law about them, too"
+    ]
+    asked = rh.llm.plan(table, "m", knobs=["batch_cap=8,16,32,64"])
+    assert not [n for n in asked.notes if "batch caps" in n]

@@ -31,6 +31,14 @@ def test_noise_problems_of_several_kinds_and_pairs_are_not():
     assert odd_repeats(table(unlike), ["nodes"]) == []
 
 
+def test_runs_on_hosts_of_their_own_are_repeats():
+    hosts = ["cn[1-2]", "cn[3-4]", "cn[5-6]", "cn[7-8]"]
+    runs = {"nodes": [2] * 4, "node_list": hosts, "runtime_s": [232.5, 239.6, 626.2, 240.5]}
+    assert odd_repeats(table(runs), ["nodes"]) == [("nodes 2", 626.2, 239.6)]
+    twice = {**runs, "node_list": [*hosts[:3], hosts[2]]}
+    assert odd_repeats(table(twice), ["nodes"]) == []
+
+
 def test_a_column_that_numbers_the_repeats_is_no_difference():
     runs = {"nodes": [1, 1, 1, 2, 2, 2], "rep": [0, 1, 2] * 2,
             "runtime_s": [1.9, 17.0, 1.9, 1.0, 1.0, 1.1]}  # fmt: skip

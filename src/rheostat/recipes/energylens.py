@@ -161,10 +161,11 @@ def offered(
     that the service ran under; a note says so.
     """
     names = knobs_in(runs)
-    alike = runs.frame
-    if "architecture" in alike.columns:  # experts are split over GPUs where there are experts
-        alike = alike.filter(pl.col("architecture").eq_missing(own.frame["architecture"][0]))
-    ran_on = alike.select(n for n in names if n != "batch_cap").unique(maintain_order=True)
+    ran_on = (
+        _of_architecture(runs, own)
+        .select(n for n in names if n != "batch_cap")
+        .unique(maintain_order=True)
+    )
     caps = own.frame["batch_cap"].unique().sort().to_list()
     places = runnable(_in_precisions(ran_on.rows(named=True), runs, own), own)
     number = len(places) * len(caps)
@@ -175,6 +176,21 @@ def offered(
     ran = own.frame.select(made[0].keys()).unique(maintain_order=True).rows(named=True)
     said = f"{most:,} of {number:,} configurations were drawn to choose from, beside those that ran"
     return _different([*ran, *made]), (Note(f"{said}: --knob names others"),)
+
+
+def _of_architecture(runs: JobTable, own: JobTable) -> pl.DataFrame:
+    """Runs of models alike: experts are split over GPUs where there are experts."""
+    if "architecture" not in runs.columns:
+        return runs.frame
+    return runs.frame.filter(pl.col("architecture").eq_missing(own.frame["architecture"][0]))
+
+
+def caps_between(runs: JobTable, own: JobTable) -> list[int]:
+    """Batch caps that models alike ran and this one did not, between its least and its most."""
+    ran = own.frame["batch_cap"]
+    between = pl.col("batch_cap").is_between(ran.min(), ran.max())
+    others = _of_architecture(runs, own).filter(between, ~pl.col("batch_cap").is_in(ran.implode()))
+    return others["batch_cap"].unique().sort().to_list()
 
 
 def _different(settings: Iterable[Setting]) -> list[dict[str, Any]]:

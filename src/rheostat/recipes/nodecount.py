@@ -268,14 +268,17 @@ def odd_repeats(runs: JobTable, knobs: Sequence[str]) -> list[tuple[str, float, 
     Of three runs or more, one that took three times as long as the others in the middle, or a
     third, where those agree within a half; of four or more, one that is a fifth off where the
     others agree much better: something else ran beside it, or it did not do the work.
-    Runs that are known not to have ended well count as such already.
+    Runs that are known not to have ended well count as such already; those that differ in a column
+    known before are no repeats, unless it is of words that are each run's own, as its hosts.
 
     >>> from rheostat import table
     >>> odd_repeats(table({"nodes": [1] * 4, "runtime_s": [2.0, 2.1, 18.0, 2.0]}), ["nodes"])
     [('nodes 1', 18.0, 2.0)]
     """
     odd_runs: list[tuple[str, float, float]] = []
-    if not {"runtime_s", *knobs} <= set(runs.columns) or differing(runs, knobs):
+    words = [c for c in runs.columns if runs.frame[c].dtype == pl.String]
+    own = {c for c in words if not runs.frame[c].is_duplicated().any()}
+    if not {"runtime_s", *knobs} <= set(runs.columns) or {*differing(runs, knobs)} - own:
         return odd_runs
     ended = runs.frame
     if "censored" in runs.columns:

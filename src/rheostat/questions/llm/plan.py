@@ -56,6 +56,7 @@ from rheostat.questions.written import write_csv
 from rheostat.recipes.energylens import (
     KNOBS,
     PRECISION,
+    caps_between,
     in_engines,
     mixed_precisions,
     mixed_workloads,
@@ -252,8 +253,11 @@ def _settings(jobs: JobTable, own: JobTable, knobs: Knobs) -> Sequence[Setting]:
     """What is offered, with the knobs as asked."""
     settings, drawn = offered(jobs, own)
     listener.notes(drawn)
+    asked = _asked(jobs, knobs) if knobs else []
+    if not any("batch_cap" in setting for setting in asked):
+        _tell_caps_between(jobs, own)
     if knobs:
-        settings = turned(settings, _asked(jobs, knobs))
+        settings = turned(settings, asked)
         made, settings = settings, runnable(settings, own)
         if made and not settings:
             problem = "no such setting has memory for the weights of all its copies"
@@ -266,6 +270,17 @@ def _settings(jobs: JobTable, own: JobTable, knobs: Knobs) -> Sequence[Setting]:
     if not settings:
         raise DataError("--knob", ["no such setting has as many GPUs as its split needs"])
     return settings
+
+
+def _tell_caps_between(jobs: JobTable, own: JobTable) -> None:
+    """Say which batch caps the law could answer for that other models ran, and how to ask."""
+    if between := caps_between(jobs, own):
+        every = sorted({*own.frame["batch_cap"].to_list(), *between})
+        new, asked = (",".join(map(str, caps)) for caps in (between, every))
+        listener.note(
+            f"batch caps {new}, which other models ran and this one did not, are not offered: "
+            f"--knob batch_cap={asked} asks the law about them, too"
+        )
 
 
 def _asked(jobs: JobTable, knobs: Knobs) -> list[Setting]:
