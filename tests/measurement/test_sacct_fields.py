@@ -190,7 +190,9 @@ def test_every_part_of_a_json_job_lands_in_its_column(tmp_path) -> None:
                                {"type": "gres", "name": "gpu:a", "count": 9}]},
         "state": {"current": ["TIMEOUT"]}, "exit_code": {"return_code": number(3)},
         "steps": [{"step": {"id": "5.batch"}, "statistics": {"energy": {"consumed": number(99)}}},
-                  {"step": {"id": "5.0"}, "statistics": {"energy": {"consumed": 40}}},
+                  {"step": {"id": "5.0"}, "statistics": {"energy": {"consumed": 40}},
+                   "time": {"elapsed": 95},
+                   "CPU": {"requested_frequency": {"max": number(2_100_000)}}},
                   {"step": {"id": 1}, "statistics": {"energy": {"consumed": 30}}}],
     }  # fmt: skip
     path = tmp_path / "jobs.json"
@@ -203,7 +205,7 @@ def test_every_part_of_a_json_job_lands_in_its_column(tmp_path) -> None:
         "eligible_s": 110.0, "start_s": 120.0, "end_s": 220.0, "nodes": 2, "nodes_alloc": 3,
         "cores": 8, "cores_alloc": 16, "gpus": 4, "gpus_alloc": 2, "memory_b": 512 * 2.0**20,
         "time_limit_s": 300.0, "runtime_s": 100.0, "state": "TIMEOUT", "exit_code": "3",
-        "energy_j": 70.0, "power_w": 0.7, "censored": True,
+        "energy_j": 70.0, "power_w": 0.7, "censored": True, "frequency_hz": 2.1e9,
     }  # fmt: skip
     assert jobs.frame.row(0, named=True) == want
     said = {n.message: n.rows for n in jobs.notes}

@@ -2,7 +2,8 @@
 
 Rows in = rows out + rows noted as dropped.  A row that is dropped for one reason is not counted
 for a second one, so the sum holds.  Null is "not known", and so is NaN; only a value that cannot be
-true (an end before its start, a negative count, 1e308 watts) costs a row its place.
+true (an end before its start, a negative count, 1e308 watts) costs a row its place.  A clock that
+cannot be is not known: what the job took stays as true as it was.
 """
 
 from __future__ import annotations
@@ -113,9 +114,25 @@ def as_jobs(
 ) -> JobTable:
     """A table without impossible rows, with notes on what was dropped and what is null."""
     columns = tuple(columns)
-    kept, dropped = drop_impossible(frame.with_columns(cs.float().fill_nan(None)), columns)
+    frame, clocks = _possible_clocks(frame.with_columns(cs.float().fill_nan(None)), columns)
+    kept, dropped = drop_impossible(frame, columns)
     kept, endless = _without_infinities(kept)
-    return table(kept, columns, (*notes, *dropped, *endless, *null_notes(kept)))
+    return table(kept, columns, (*notes, *clocks, *dropped, *endless, *null_notes(kept)))
+
+
+def _possible_clocks(
+    frame: pl.DataFrame, columns: Iterable[Column]
+) -> tuple[pl.DataFrame, list[Note]]:
+    """Frequencies that cannot be become null, with a note: they spoil no measurement."""
+    notes = []
+    for name in (n for n, unit in _units(frame, columns).items() if unit == "Hz"):
+        bad = ~frame[name].is_between(0, MOST["Hz"]).fill_null(value=True)
+        if bad.any():
+            frame = frame.with_columns(pl.when(~bad).then(pl.col(name)).alias(name))
+            said = f"{name} is negative or beyond {MOST['Hz']:g} Hz: taken as not known"
+            rows = frame[ROW].filter(bad) if ROW in frame.columns else bad.arg_true()
+            notes.append(note_rows(said, rows))
+    return frame, notes
 
 
 def _without_infinities(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:

@@ -30,6 +30,7 @@ from rheostat.measurement.runs.mapping import ColumnSource
 from rheostat.measurement.slurm import spelling as slurm
 from rheostat.measurement.slurm.components import one_job_each
 from rheostat.measurement.slurm.fixed_width import BETWEEN, FixedWidth, cut_names
+from rheostat.measurement.slurm.frequencies import by_reason, frequency_of
 from rheostat.measurement.slurm.latest_runs import REQUEUED, latest_runs
 from rheostat.measurement.slurm.own_columns import OWN, field_of_job, own_fields, with_own
 from rheostat.measurement.slurm.sacct_clock import (
@@ -201,7 +202,9 @@ def read_piece(
     if zone == "UTC":
         rows, back = put_back(rows)
         notes += [note_rows(PUT_BACK, back)] if back else []
-    return sacct_table(rows, [*notes, *_rounded(runs), *_first_node(runs)], own)
+    notes += by_reason((run.row, frequency_of(run.cells, run.steps)[1]) for run in runs)
+    notes += [*_rounded(runs), *_first_node(runs)]
+    return sacct_table(rows, notes, own)
 
 
 def _rounded(runs: Sequence[JobRun]) -> list[Note]:
@@ -287,7 +290,6 @@ def _job(run: JobRun, zone: ZoneInfo) -> dict[str, Any]:
     nodes = _int(get("ReqNodes")) or _int(asked.get("node")) or _int(get("NNodes"))
     cores, cores_alloc = _cores(cells, asked, given)
     memory = slurm.amount(asked["mem"]) if "mem" in asked else None
-    khz = slurm.amount(get("ReqCPUFreqMax", ""), base=1000)
     clocks = clocks_of(cells, zone, _limit(cells))
     return finish({
         ROW: run.row, "job_id": job_id(cells), "user": get("User") or None,
@@ -300,7 +302,7 @@ def _job(run: JobRun, zone: ZoneInfo) -> dict[str, Any]:
         "cores": cores, "cores_alloc": cores_alloc,
         "gpus": slurm.gpus(asked), "gpus_alloc": slurm.gpus(given),
         "memory_b": memory or slurm.memory_b(get("ReqMem", ""), cores or cores_alloc, nodes),
-        "frequency_hz": khz * 1e3 if khz else None,
+        "frequency_hz": frequency_of(cells, run.steps)[0],
         "time_limit_s": _limit(cells), "runtime_s": length_s(cells, clocks),
         "state": slurm.state(get("State", "")), "exit_code": get("ExitCode") or None,
         "energy_j": _energy(cells, run.steps, _nodes_alloc(cells, given)),

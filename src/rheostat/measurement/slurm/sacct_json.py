@@ -16,6 +16,7 @@ from rheostat.core.storage.json_files import read_document
 from rheostat.errors import DataError
 from rheostat.measurement.checks import ROW, note_rows
 from rheostat.measurement.slurm import spelling as slurm
+from rheostat.measurement.slurm.frequencies import GOVERNOR, by_reason, frequency_of
 from rheostat.measurement.slurm.sacct import (
     FIRST_NODE,
     NOTE,
@@ -26,7 +27,7 @@ from rheostat.measurement.slurm.sacct import (
 )
 
 MIB = 2.0**20
-ALONE = "__first_node"
+ALONE, ODD_CLOCK = "__first_node", "__odd_clock"
 
 
 def unwrap(value: Any) -> Any:
@@ -77,6 +78,7 @@ def read_sacct_json(path: str | Path) -> JobTable:
         raise DataError(str(path), ["has no job: the list is empty or holds something else"])
     alone = [r[ROW] for r in rows if r.pop(ALONE)]
     notes = [note_rows(FIRST_NODE, alone)] if alone else []
+    notes += by_reason((r[ROW], r.pop(ODD_CLOCK)) for r in rows)
     notes += [note_rows("record is not a job of a known shape", odd, dropped=True)] if odd else []
     version = _version(document.get("meta", {}))
     notes += [Note(f"Slurm {version}")] if version else []
@@ -97,6 +99,7 @@ def _job(row: int, job: Mapping[str, Any]) -> dict[str, Any]:
               ("end_s", "end"))}  # fmt: skip
     code = job.get("exit_code") or {}
     memory, nodes, steps = asked.get("mem"), given.get("node"), job.get("steps") or []
+    hz, odd_clock = frequency_of({}, [_clock(step) for step in steps])
     return finish({
         ROW: row, "job_id": str(key), "user": unwrap(job.get("user")),
         "group": unwrap(job.get("group")), "account": unwrap(job.get("account")),
@@ -107,6 +110,7 @@ def _job(row: int, job: Mapping[str, Any]) -> dict[str, Any]:
         "cores": asked.get("cpu"), "cores_alloc": given.get("cpu"),
         "gpus": asked.get("gres/gpu"), "gpus_alloc": given.get("gres/gpu"),
         "memory_b": memory * MIB if memory else None,
+        "frequency_hz": hz, ODD_CLOCK: odd_clock,
         "time_limit_s": limit * 60.0 if limit is not None else None,
         "runtime_s": _number(unwrap(time.get("elapsed"))),
         "state": unwrap((job.get("state") or {}).get("current")),
@@ -125,15 +129,25 @@ def _energy(
 ) -> float | None:
     """The rule of `slurm.energy_j`; a step's id is a number, a name, or ``job.step``."""
     joules = {
-        str(unwrap(s.get("step", {}).get("id"))).rpartition(".")[2]: unwrap(
-            s.get("statistics", {}).get("energy", {}).get("consumed")
-        )
+        _step_of(s): unwrap(s.get("statistics", {}).get("energy", {}).get("consumed"))
         for s in steps
     }
     numbered = [float(e) for name, e in joules.items() if name.isdigit() and e]
     return slurm.energy_j(
         _number(given.get("energy")), _number(joules.get("batch")), numbered, nodes
     )
+
+
+def _clock(step: Mapping[str, Any]) -> dict[str, str]:
+    """A step as `frequency_of` reads it; a governor is a number beyond `GOVERNOR`."""
+    asked = unwrap((step.get("CPU", {}).get("requested_frequency") or {}).get("max")) or 0
+    took = unwrap(step.get("time", {}).get("elapsed")) or 0
+    clock = "governor" if asked >= GOVERNOR else str(asked)
+    return {"step": _step_of(step), "ReqCPUFreqMax": clock, "ElapsedRaw": str(took)}
+
+
+def _step_of(step: Mapping[str, Any]) -> str:
+    return str(unwrap(step.get("step", {}).get("id"))).rpartition(".")[2]
 
 
 def _counts(resources: list[Mapping[str, Any]]) -> dict[str, int]:
