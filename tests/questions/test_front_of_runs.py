@@ -194,3 +194,11 @@ def test_how_many_runs_a_mean_is_of_is_no_knob(tmp_path):
     rows = "1,90,500,5\n2,50,520,5\n4,30,600,5\n8,20,900,1\n"
     (file := tmp_path / "runs.csv").write_text(f"gpus,runtime_s,energy_j,n_runs\n{rows}")
     assert rh.front(file).choice.setting.keys() == {"gpus"}
+
+
+def test_settings_beyond_those_that_ran_are_for_next():
+    runs = rh.table({"nodes": [1, 2, 4], "runtime_s": [900.0, 480.0, 280.0],
+                     "power_w": [400.0, 800.0, 1600.0]})  # fmt: skip
+    named = [any("`rheostat next` forecasts" in n for n in rh.front(runs, knobs=k).notes)
+             for k in ("nodes=1,2,4", "nodes=1,2,4,64")]  # fmt: skip
+    assert named == [False, True]

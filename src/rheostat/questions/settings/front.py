@@ -27,6 +27,7 @@ from rheostat.explanation.number_words import setting_words
 from rheostat.prediction.effects import WithinApplication
 from rheostat.prediction.features.requested_settings import as_requested
 from rheostat.prediction.known_values import known_values
+from rheostat.prediction.scaling_law.scaling_law import OUTSIDE
 from rheostat.questions import inputs, listener
 from rheostat.questions.advice.log_advice import LogAdvice, advice_method, can_answer
 from rheostat.questions.listener import question
@@ -253,6 +254,8 @@ def front(
             learner = known_values(learner, past, space.names)
     options = all_settings.front(one, learner, space, wanted, settings=settings, runs=runs)
     listener.notes(options.outcome.notes)
+    if runs is not None and any(n.message.startswith(OUTSIDE) for n in options.outcome.notes):
+        listener.note("`rheostat next` forecasts settings beyond those that ran, to measure them")
     options = options if knobs else _without_empty(options, request)
     answer = SettingsAnswer(front=options, request=request, log=log)
     given = request if _known(request, space) else None
