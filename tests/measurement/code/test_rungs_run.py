@@ -12,7 +12,7 @@ from rheostat.measurement.code.reference import SANITIZER_OPTIONS
 from rheostat.measurement.code.rungs_run import MANY_THREADS, MORE_THREADS, OTHER_SETTINGS
 from rheostat.measurement.code.sandboxed.capture import SandboxLimits
 from rheostat.measurement.code.verdict import FAILED, NOT_SHOWN, PASSED, SKIPPED, Evidence, Finding
-from rheostat.measurement.code.workbench import roomy
+from rheostat.measurement.code.workbench import Workbench, roomy
 from tests.measurement.code.rung_cases import (
     LARGE,
     MIDDLE,
@@ -78,6 +78,17 @@ def test_what_is_right_only_by_memory_that_nobody_set_is_told(case, box):
     assert rungs_run.sanitizers(case).state == PASSED  # the original's changes, too
     assert "max_malloc_fill_size=2147483648" in SANITIZER_OPTIONS["ASAN_OPTIONS"]
     assert "-ftrivial-auto-var-init=pattern" in box.asked("build sanitizers")[0].command
+
+
+def test_edges_that_are_quick_have_one_start_but_for_what_fails_there(case, box, monkeypatch):
+    case.reference.edges = tuple(given(n) for n in (10, 11, 12))
+    monkeypatch.setattr(Workbench, "run_each", lambda self, built, every, *_, **__: [
+        None if g.arguments == ("11",) else f"sum {g.arguments[0]}" for g in every])  # fmt: skip
+    case.reference.without_arguments = ()
+    assert rungs_run._on_each(case) == []
+    assert [a.command[-1] for a in box.asked("run gcc")] == ["5", "3", "900", "11"]
+    rungs_run.sanitizers(case)
+    assert [a.command[-1] for a in box.asked("run sanitizers")] == ["5", "900", "11"]
 
 
 def test_the_output_is_compared_on_every_input(case, tools, box):

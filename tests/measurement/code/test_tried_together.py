@@ -1,4 +1,4 @@
-"""Inputs of an original that are tried from one start, and those that have to be tried alone."""
+"""Inputs that are tried from one start, and those that have to be tried alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,12 @@ from rheostat.measurement.code.programs.expected import Expected
 from rheostat.measurement.code.programs.program_inputs import ProgramInput
 from rheostat.measurement.code.sandboxed.capture import SandboxLimits
 from rheostat.measurement.code.toolchain import SANITIZED
-from rheostat.measurement.code.tried_together import QUICK_S, tried_together
+from rheostat.measurement.code.tried_together import (
+    LEAST,
+    QUICK_S,
+    not_shown_together,
+    tried_together,
+)
 
 INPUTS = [ProgramInput((n,)) for n in "1234"]
 LONGEST = Expected(ProgramInput(("9",)), "sum 9", QUICK_S, 0.07)
@@ -45,3 +50,25 @@ def test_what_the_sanitizers_stop_or_change_is_tried_alone() -> None:
 ])  # fmt: skip
 def test_few_slow_or_strange_ones_are_tried_alone(how) -> None:
     assert set(tried(**how)) == {None}
+
+
+def alone(known, *, reads_stderr=False):
+    """Inputs that a candidate is run on by itself: it prints another sum of 1, and fails on 2."""
+    said = {"1": "sum 7", "2": None}
+    bench: Any = SimpleNamespace(
+        reads_stderr=reads_stderr,
+        run_each=lambda one, every, *_, **__: [
+            said.get(n, f"sum {n}") for g in every for n in g.arguments],
+    )  # fmt: skip
+    built: Any = None
+    return not_shown_together(bench, built, known, SandboxLimits(), Tolerance())
+
+
+KNOWN = [Expected(g, f"sum {g.arguments[0]}", QUICK_S, 0.07) for g in INPUTS]
+
+
+def test_what_a_candidate_prints_otherwise_from_one_start_is_run_by_itself() -> None:
+    slow = Expected(ProgramInput(("5",)), "sum 5", 0.05, 0.07)
+    assert alone([*KNOWN, slow]) == [*KNOWN[:2], slow]
+    few = KNOWN[-LEAST + 1 :]
+    assert (alone(few), alone(KNOWN, reads_stderr=True)) == (few, KNOWN)

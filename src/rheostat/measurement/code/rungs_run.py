@@ -46,6 +46,7 @@ from rheostat.measurement.code.toolchain import (
     SANITIZER_OPTIONS,
     compiler_absent,
 )
+from rheostat.measurement.code.tried_together import not_shown_together
 from rheostat.measurement.code.verdict import Evidence, Finding
 from rheostat.measurement.code.workbench import OWN_SHADOW_B, Built, roomy
 
@@ -112,7 +113,8 @@ def sanitizers(case: Case) -> Evidence:
     reference = case.reference
     more = () if case.on_host else (*reference.expected[:1], *reference.edges, *case.own_edges)
     more = more[:FEW] if case.candidate.language == "opencl" else more
-    for expected in (case.inputs()[0], *more):
+    others = _not_together(case, made, more[1:], count, SANITIZER_OPTIONS)
+    for expected in (case.inputs()[0], *more[:1], *others):
         run = _filled(case, made, expected, count)
         reports = sanitizer_findings(run.stderr)
         if not (reports or run.ok):
@@ -122,6 +124,16 @@ def sanitizers(case: Case) -> Evidence:
         if findings:
             return case.failed("sanitizers", findings)
     return case.passed("sanitizers", "address, undefined behaviour")
+
+
+def _not_together(
+    case: Case, made: Built, known: Sequence[Expected], count: int = 1,
+    environment: dict[str, str] | None = None,
+) -> list[Expected]:  # fmt: skip
+    """Inputs beside the first ones that it has to be run on by itself."""
+    limits = roomy(case.limits(case.reference.expected[0], count), 3.0)
+    return not_shown_together(case.bench, made, known, limits, case.reference.agreed, count,
+                              environment)  # fmt: skip
 
 
 def _filled(case: Case, made: Built, expected: Expected, count: int) -> SandboxRun:
@@ -160,7 +172,9 @@ def _on_each(case: Case) -> list[Finding]:
     twice, reference = case.natively is not None, case.reference
     few = (*reference.small, *reference.expected[:1])
     known = () if case.on_host or twice else reference.without_arguments
-    for expected in (*(few if twice else (*case.inputs(), *case.own_edges)), *known):
+    every = few if twice else (*case.inputs(), *case.own_edges)
+    first, others = ([e for e in every if (e in few) is own] for own in (True, False))
+    for expected in (*first, *_not_together(case, case.built, others), *known):
         run = case.bench.run(case.built, expected.given, limits=case.limits(expected))
         if findings := case.wrong("output", run, expected, ""):
             return findings

@@ -1,6 +1,6 @@
-"""Inputs of an original that are tried together: one start as it is, one under the sanitizers.
+"""Inputs that are tried together: of an original one start as it is, one under the sanitizers.
 
-What is not clean there, or not quick, is tried by itself.
+What is not clean there, or not quick, is tried by itself; so is what a candidate does otherwise.
 """
 
 from __future__ import annotations
@@ -60,3 +60,36 @@ def tried_together(
         and not differences(again, said, tolerance) else None
         for given, said, again in zip(inputs, plain, filled, strict=True)
     ]  # fmt: skip
+
+
+def not_shown_together(
+    bench: Workbench, built: Built, known: Sequence[Expected], limits: SandboxLimits,
+    agreed: Tolerance, threads: int = 1, environment: dict[str, str] | None = None,
+) -> list[Expected]:  # fmt: skip
+    """Inputs that a candidate has to be run on by itself: slow ones, and what differs or fails.
+
+    Parameters
+    ----------
+    bench : Workbench
+        Runs it.
+    built : Built
+        The candidate.
+    known : sequence of Expected
+        Inputs and what has to be printed there; those that are quick have one start.
+    limits : SandboxLimits
+        Of one run.
+    agreed : Tolerance
+        Of what is printed.
+    threads : int
+        How many.
+    environment : dict of str to str, optional
+        Of the runs.
+    """
+    quick = [e for e in known if e.cpu_s <= QUICK_S and not e.given.called]
+    if bench.reads_stderr or len(quick) < LEAST:
+        return list(known)
+    every = bench.run_each(built, [e.given for e in quick], limits, threads=threads,
+                           environment=environment)  # fmt: skip
+    shown = {id(e) for e, said in zip(quick, every, strict=True)
+             if said is not None and not differences(said, e.output, agreed)}  # fmt: skip
+    return [e for e in known if id(e) not in shown]
