@@ -90,6 +90,11 @@ def test_an_original_that_fails_the_sanitizers_is_not_checked_by_them(tools, box
     assert len(made.expected) == 1
     assert made.clean is False
     assert made.notes == ["the original itself fails the sanitizers: inputs are not checked"]
+    report = "a.c:3:5: runtime error: index 9 out of bounds for type 'int [9]'"
+    box.says["original", "run sanitizers"] = done("", report, 1)
+    made = reference_of(box, tmp_path, count=1)
+    assert len(made.expected) == 1
+    assert "sanitizers: a.c:3: index 9 out of bounds" in made.notes[0]
     box.says["original", "build sanitizers"] = done("", "x", 1)
     assert reference_of(box, tmp_path).clean is False
     tools.add("clang")

@@ -639,6 +639,20 @@ def test_what_is_recomputed_in_a_phase_brings_what_it_hangs_on():
     assert from_cuda(kernel(body), "openmp").text.count("int *p = a + t;") == 2
 
 
+def test_a_launch_of_one_thread_is_no_loop():
+    for body, made in (
+        ("for (int i = 1; i < n; i++) a[i] += a[i - 1];", "for (int i = 1; i < n; i++)"),
+        ("int i = blockIdx.x * blockDim.x + threadIdx.x; if (n < 1) return; a[i] = n;",
+         "const long index_x = 0;"),
+    ):  # fmt: skip
+        text = f"__global__ void k(int *a, int n) {{ {body} }}\nvoid f() {{ k<<<1, 1>>>(a, 3); }}"
+        got = from_cuda(text, "openmp").text
+        assert made in got
+        assert "pragma" not in got
+        assert "continue" not in got
+        assert "pragma omp" in from_cuda(text.replace("1, 1", "1, 2"), "openmp").text
+
+
 def test_serial_has_no_pragma():
     assert "#pragma" not in from_cuda(ADD, "serial").text
 

@@ -20,6 +20,7 @@ from rheostat.errors import DataError
 from rheostat.measurement.code import toolchain
 from rheostat.measurement.code.costs.work_counts import WorkCounts, count_flops, count_work
 from rheostat.measurement.code.device_kernels.opencl_on_host import NotKnown, on_own_library
+from rheostat.measurement.code.parsing import diagnostics
 from rheostat.measurement.code.parsing.compare_output import (
     DOUBLE,
     SINGLE,
@@ -27,13 +28,12 @@ from rheostat.measurement.code.parsing.compare_output import (
     differences,
     output_lines,
     repeated_times,
-    spread,
 )
-from rheostat.measurement.code.parsing.diagnostics import compiler_findings, not_on_host
 from rheostat.measurement.code.programs.expected import SPARE_S, Expected
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.programs.program_inputs import ProgramInput, powers_of_two
 from rheostat.measurement.code.sandboxed.capture import SandboxLimits, SandboxRun
+from rheostat.measurement.code.surroundings import own_agreement
 from rheostat.measurement.code.toolchain import SANITIZER_OPTIONS, compiler_absent, family_of
 from rheostat.measurement.code.tried_together import tried_together
 from rheostat.measurement.code.workbench import Built, Workbench, roomy
@@ -57,7 +57,6 @@ OneKind = tuple[str, str, bool, frozenset[str]]
 OneWay = Counter[OneKind]
 DRAWS = 12
 """Inputs that are drawn for each admitted one, at most."""
-SPREAD_FACTOR, MOST_SPREAD = 10.0, 1e-4
 SINGLE_PRECISION = re.compile(r"\b(?:float|__half)\d*\b|\bhalf\d*\b(?=\s*[*&]?\s*\w+\s*[\[;,=()])")
 """``half`` is a type before a name, and a name like others elsewhere."""
 
@@ -110,9 +109,9 @@ class Reference:
             raise DataError(self._name, [missing])
         made = self.bench.build(self.original, PLAIN[family])
         if not made.ok and self.original.language == "cuda" and family != "nvcc":
-            raise DataError(self._name, [not_on_host(made.said, self.original.text)])
+            raise DataError(self._name, [diagnostics.not_on_host(made.said, self.original.text)])
         if not made.ok:
-            said = [f.words for f in compiler_findings(made.said.stderr)]
+            said = [f.words for f in diagnostics.compiler_findings(made.said.stderr)]
             raise DataError(f"{self._name}: the original does not build",
                             said or [made.said.ending, made.said.stderr[-400:]])  # fmt: skip
         return made
@@ -255,27 +254,28 @@ class Reference:
         self.expected  # noqa: B018 - nor what it prints each time before it was run
         computed = frozenset(name for name, repeats in self._times.items() if repeats)
         tolerance = replace(self.tolerance, computed=computed)
-        if tolerance.relative is not None:
-            return tolerance
-        text = "\n".join(self.original.files.values())
-        relative = max(SINGLE, self._rounded) if SINGLE_PRECISION.search(text) else DOUBLE
-        return replace(tolerance, relative=relative)
+        if tolerance.relative is None:
+            text = "\n".join(self.original.files.values())
+            relative = max(SINGLE, self._rounded) if SINGLE_PRECISION.search(text) else DOUBLE
+            tolerance = replace(tolerance, relative=relative)
+        if why := own_agreement.not_its_own(self._otherwise, tolerance):
+            raise DataError(self._name, [why])
+        return tolerance
+
+    @cached_property
+    def _otherwise(self) -> tuple[own_agreement.OwnRun, ...]:
+        """The original in other orders of its threads, where a CPU plays them."""
+        if self.original.language != "cuda" or self.bench.gpu:
+            return ()
+        return own_agreement.otherwise(self.bench, self.built, (*self.small, *self.expected[:1]))
 
     @property
     def _rounded(self) -> float:
-        """What rounding to single precision does to the original's outputs, with a margin.
-
-        Only the precision of sums is another, not their order: where the original makes up for
-        rounding, as by Kahan's sum, a candidate has to do so, too.
-        """
+        """How far the original's outputs in single precision are from each other, with a margin."""
         if self.original.language == "opencl" or self.family == "nvcc":
             return 0.0
-        other = self.bench.build(self.original, toolchain.EXTENDED)
-        apart = [0.0]
-        for e in (*self.expected, *self.without_arguments) if other.ok else ():
-            run = self.bench.run(other, e.given, limits=e.limits())
-            apart.append(spread(run.stdout, e.output) if run.ok else 0.0)
-        return min(SPREAD_FACTOR * float(np.nanmax(apart)), MOST_SPREAD)
+        known = (*self.expected, *self.without_arguments)
+        return own_agreement.own_spread(self.bench, self.built, known, self._otherwise)
 
     @cached_property
     def natively(self) -> Reference | None:
@@ -324,7 +324,7 @@ class Reference:
                 good.append(expected)
         if not good and self.clean and "sanitizers" in why:
             self.clean = False
-            self.notes.append("the original itself fails the sanitizers: inputs are not checked")
+            self.notes.append(f"{why}: inputs are not checked")
             return self._admitted(count, part, stream)
         powers = powers_of_two(inputs)
         if len(good) < count and inputs.guessed and inputs != powers:
@@ -379,7 +379,8 @@ class Reference:
             return "", expected
         checked = self._checked(expected)
         if not checked.ok:
-            return f"with {expected.given.words} the original fails the sanitizers", None
+            found = [f": {f.words}" for f in diagnostics.sanitizer_findings(checked.stderr)[:1]]
+            return f"the original itself fails the sanitizers{''.join(found)}", None
         return "", replace(expected, filled=checked.stdout)
 
     def _checked(self, expected: Expected) -> SandboxRun:

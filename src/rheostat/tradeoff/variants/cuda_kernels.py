@@ -108,6 +108,11 @@ class CudaKernel:
         """Axes along which a block may have several threads; x at least."""
         return "".join(a for a in self.axes if a == "x" or a not in self.single_threads)
 
+    @property
+    def lone_axes(self) -> str:
+        """Axes along which a launch has one thread in all."""
+        return "".join(a for a in self.single_blocks if a in self.single_threads)
+
     def size_of(self, axis: str) -> str:
         """How many threads a launch has along an axis, without factors that are always one."""
         blocks = [f"gridDim.{axis}"] * (axis in self.block_axes)
@@ -178,7 +183,11 @@ def flat_loop(kernel: CudaKernel, pragma: str) -> list[str]:
         body = global_index(axis).sub(f"index_{axis}", body)
     if THREAD.search(code_of(body)) or needs_frame(kernel):
         return []
-    axes = kernel.axes[::-1]
+    axes = "".join(a for a in reversed(kernel.axes) if a not in kernel.lone_axes)
+    lone = [f"const long index_{a} = 0;" for a in kernel.lone_axes if f"index_{a}" in body]
+    if not axes:
+        return [*lone, body]
+    body = "\n".join([*lone, body])
     plain = re.match(
         r"\s*(?:const\s+)?(int|unsigned|long|size_t)\s+(\w+)\s*=\s*index_x\s*;\n?", body
     )

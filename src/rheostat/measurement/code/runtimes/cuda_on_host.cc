@@ -50,10 +50,13 @@ int read_order() {
   return 0;
 }
 /* Also for what a program does before main. */
-int order() { static const int one = read_order(); return one; }
+int given_order() { static const int one = read_order(); return one; }
+int order() { return given_order() < 0 ? -given_order() % 3 : given_order(); }
+int device_number() { return given_order() < 0 ? 0 : given_order(); }
 #define ORDER order()
+#define DEVICE device_number()
 #define FILL fill()
-int fill() { return ORDER % 2 ? 0x5A : 0xFF; }  /* of memory that nobody has set: large, or NaN */
+int fill() { return given_order() % 2 == 1 || given_order() == -3 ? 0x5A : 0xFF; }  /* of unset memory: large, or NaN */
 }  // namespace cuda_on_host
 
 #include "cuda_on_host/device_memory.h"

@@ -53,15 +53,15 @@ cudaError_t cudaGetDeviceCount(int *count) { *count = 1; return cudaSuccess; }
 cudaError_t cudaGetDevice(int *device) { *device = 0; return cudaSuccess; }
 cudaError_t cudaSetDevice(int device) { return device ? cuda_on_host::failed(cudaErrorInvalidDevice) : cudaSuccess; }
 cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
-/* With each order the device is another one: what is right on one may hang on what it is. */
+/* With each order above zero the device is another one: what is right on one may hang on what it is. */
 namespace cuda_on_host {
-int multiprocessors() { return ORDER < 1 ? 8 : ORDER == 1 ? 1 : ORDER == 2 ? 132 : 47; }
-int generation() { return ORDER < 1 ? 8 : ORDER == 1 ? 7 : ORDER == 2 ? 9 : 12; }
+int multiprocessors() { return DEVICE < 1 ? 8 : DEVICE == 1 ? 1 : DEVICE == 2 ? 132 : 47; }
+int generation() { return DEVICE < 1 ? 8 : DEVICE == 1 ? 7 : DEVICE == 2 ? 9 : 12; }
 }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int) {
   *p = cudaDeviceProp{"CPU", cuda_on_host::ARENA_B, 48 << 10, 65536, 32, 1024, {1024, 1024, 64},
                       {INT_MAX, 65535, 65535}, cuda_on_host::generation(), 0, cuda_on_host::multiprocessors(),
-                      cuda_on_host::ORDER % 2 ? 1536 : 2048, 1, 1, 1};
+                      cuda_on_host::DEVICE % 2 ? 1536 : 2048, 1, 1, 1};
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr which, int device) {
