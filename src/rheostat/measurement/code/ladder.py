@@ -124,7 +124,8 @@ class Verifier:
         reference = self.reference
         candidate, not_replayed = self._replayed(replace(candidate, is_kept=False, is_ours=False))
         if set(rungs) - {"parse"}:
-            reference.agreed  # noqa: B018 - the original's mistakes are told first
+            reference.expected  # noqa: B018 - the original's mistakes are told first
+            reference.agreed  # noqa: B018
         evidence: list[Evidence] = []
         case = Case(candidate, reference, self.options, reference.seed, evidence,
                     not_replayed=not_replayed)  # fmt: skip
