@@ -5,8 +5,8 @@
    environment's CUDA_ORDER says in which order: 0 forward, 1 backward, above that shuffled by this
    seed, so that a missing barrier shows in the output, and with turns before atomics; below zero the
    same on the same device (-3: as 0, with other values in memory that nobody has set).  Under
-   ThreadSanitizer each thread is a fibre
-   of its own, and barriers, atomics and launches alone order them: races are named by their lines.
+   ThreadSanitizer each thread is a fibre of its own, and barriers, atomics and launches alone order
+   them: races are named by their lines.
    Device memory cannot be touched by the host, nor may a launch be given the host's pointers. */
 #pragma once
 #include <climits>
