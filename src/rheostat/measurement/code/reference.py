@@ -379,8 +379,8 @@ class Reference:
             return "", expected
         checked = self._checked(expected)
         if not checked.ok:
-            found = [f": {f.words}" for f in diagnostics.sanitizer_findings(checked.stderr)[:1]]
-            return f"the original itself fails the sanitizers{''.join(found)}", None
+            named = [f": {f.words}" for f in diagnostics.sanitizer_findings(checked.stderr)[:1]]
+            return f"the original itself fails the sanitizers{''.join(named)}", None
         return "", replace(expected, filled=checked.stdout)
 
     def _checked(self, expected: Expected) -> SandboxRun:
