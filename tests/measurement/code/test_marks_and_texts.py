@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import contextmanager
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
+from rheostat.measurement.code.altered.more_marks import taken_up
+from rheostat.measurement.code.parsing.compare_output import Tolerance
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.reached import marked_runs as reached
-from rheostat.measurement.code.reached.marked_builds import with_marks
+from rheostat.measurement.code.reached.marked_builds import bytes_left, with_marks
 from rheostat.measurement.code.reached.marked_runs import (
     _beyond,
-    _bytes,
     _of_original,
     _other_lines,
     _text_and_kind,
@@ -399,6 +401,8 @@ def test_stages_end_where_nothing_is_left(monkeypatch, case):
     case.reference.one_way = Counter(), Counter(), ()
     monkeypatch.setattr(reached, "_marked", lambda case, own: ("made", []))
     monkeypatch.setattr(reached, "_stages", lambda *_: stages)
+    for more in ("without_proved", "without_many", "without_other_data"):
+        monkeypatch.setattr(reached, more, lambda _case, _whole, left: left)
     case.__dict__["own_edges"] = ()
     assert unreached(case) == []
     assert len(list(stages)) == 1  # the last was not asked for
@@ -444,13 +448,32 @@ def test_marks_of_kernels_are_had_in_other_orders_too(case):
 
 def test_bytes_that_runs_left_are_a_plain_file_of_so_many(tmp_path):
     path = tmp_path / "reached"
-    assert _bytes(path, 4) == bytes(4)
+    assert bytes_left(path, 4) == bytes(4)
     path.write_bytes(b"\1\2\3\4\5\6")
-    assert _bytes(path, 4) == b"\1\2\3\4"
-    assert _bytes(path, 8) == b"\1\2\3\4\5\6\0\0"
+    assert bytes_left(path, 4) == b"\1\2\3\4"
+    assert bytes_left(path, 8) == b"\1\2\3\4\5\6\0\0"
     link = tmp_path / "link"
     link.symlink_to(path)
-    assert _bytes(link, 2) == bytes(2)
+    assert bytes_left(link, 2) == bytes(2)
+
+
+@pytest.mark.parametrize(("outputs", "taken"), [
+    (["7", "8"], True), (["7"], True),  # the time was over
+    (["7", "9"], False), ([None, "8"], False), ([], False),
+])  # fmt: skip
+def test_marks_of_more_runs_count_where_each_prints_what_is_known(tmp_path, outputs, taken):
+    @contextmanager
+    def run_folder(_name):
+        yield tmp_path
+
+    def run(inputs, place):
+        (place / "reached").write_bytes(b"\0\1\1\0")
+        return outputs
+
+    case = SimpleNamespace(bench=SimpleNamespace(run_folder=run_folder),
+                           reference=SimpleNamespace(agreed=Tolerance()))  # fmt: skip
+    known = [(given(1, 0.01), "7"), (given(2, 0.01), "8")]
+    assert taken_up(case, b"\1\0\1\0", known, run) == (b"\1\1\1\0" if taken else b"\1\0\1\0")
 
 
 def test_marked_texts_are_linked_with_what_keeps_the_marks(tools):

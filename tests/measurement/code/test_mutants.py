@@ -37,6 +37,13 @@ UNSEEN = {
   for (int k = 0; k < 2 * n; k++) { unsigned v = a[k < n ? k : 2 * n - 1 - k];
     unsigned *at = row + v % 11 * 37 + v % 13;
     if (k < n) *at = k; else sum += *at; }""",
+    "parts that have room for enough": f"""  unsigned *part = malloc(4096);
+  int have[8] = {{0}};
+{LOOP} int to = i % 8;
+    if (have[to] < 43)
+      part[to * 43 + have[to]++] = a[i] % 1000; }}
+  for (int k = 0; k < 8; k++) for (int j = 0; j < have[k]; j++)
+    sum += part[k * 43 + j];""",
 }
 SEEN = {
     "an entry that somebody asks for": f"""  unsigned other[8];

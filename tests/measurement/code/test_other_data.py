@@ -14,6 +14,7 @@ from rheostat.measurement.code.altered.other_data import other_data
 from rheostat.measurement.code.case import Case, RungOptions
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.programs.program_inputs import InputRange, ProgramInputs
+from rheostat.measurement.code.reached.marked_runs import unreached
 from rheostat.measurement.code.reference import Reference
 from rheostat.measurement.code.sandboxed.sandbox import Bubblewrap
 from rheostat.measurement.code.toolchain import absent
@@ -153,6 +154,17 @@ def test_data_that_go_by_the_order_of_draws_are_not_put_where_that_is_another_on
         falls = {"MOST": WRONG["more falls than there is room for"]["MOST"]}
         (found,) = other_data(Case(_program({loop: forth} | falls), one.reference))
         assert "a step less" in found.message
+
+
+@pytest.mark.skipif(bool(LACKING), reason=LACKING)
+def test_a_way_is_tried_that_only_other_data_take_where_the_output_is_the_original_s() -> None:
+    taken = "if (i && a[i] == a[i - 1]) {} else if (a[i] > a[at]) at = i;"
+    with verifier(_program({}), seed=3, options=RungOptions()) as one:
+        case = Case(_program({"MOST": taken.format("many += 0;")}), one.reference)
+        assert unreached(case) == []
+        case = Case(_program({"MOST": taken.format("at = i;")}), one.reference)
+        (found,) = unreached(case)
+        assert "never equal" in found.message
 
 
 @pytest.mark.skipif(bool(LACKING), reason=LACKING)

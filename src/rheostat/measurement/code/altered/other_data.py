@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from rheostat.measurement.code.altered.data_sites import DataSite, data_sites
 from rheostat.measurement.code.case import Case
@@ -39,8 +40,8 @@ KINDS = {
     10: "where each of the data that it draws has a narrow range",
 }
 WHY = "the same lines draw the data of both, and the original bears them"
-SOME, SMALL, MOST_CPU_S, RUN_CPU_S = 24, 240, 0.09, 0.5
-"""Inputs of each kind of data and small ones, CPU seconds of all and of one run."""
+SOME, SMALL, MOST_CPU_S, RUN_CPU_S, MARKED_CPU_S = 24, 240, 0.09, 0.5, 0.5
+"""Inputs of each kind of data and small ones, CPU seconds of all, of one run, of all with marks."""
 SMALL_SHARE = 5
 """One in so many of many inputs is small; these come first."""
 DEAR_KINDS, DEAR_SOME, DEAR_CPU_S = (4,), 4, 4.0
@@ -83,26 +84,26 @@ def other_data(case: Case) -> list[Finding]:
     list of Finding
         Empty also where the candidate draws its data by lines of its own.
     """
-    texts = _texts(case) if _can_be_built(case) else None
-    if texts is None:
-        return []
-    ours, theirs = texts
-    signs = _signs(ours[1]), _signs(theirs[1])
-    if more := _more_draws(*signs):
-        return [_drawn_by(case, text) for text in sorted(more)]
-    if not (lines := _alike(*signs)):
-        return []
-    original = case.bench.build(_other(case.original, ours, lines), LINKED)
-    candidate = case.bench.build(_other(case.candidate, theirs, lines), LINKED)
+    draws = shared_draws(case)
+    if draws.more or not draws.lines:
+        return [_drawn_by(case, text) for text in sorted(draws.more)]
+    lines = draws.lines
+    original = original_on_other_data(case, draws)
+    candidate = case.bench.build(_other(case.candidate, draws.theirs, lines), LINKED)
     if not (original.ok and candidate.ok):
         return []
     for kind in DEAR_KINDS if case.reference.starts_dearly else KINDS:
-        known = _known(case, original, kind)
+        known = known_on(case, original, kind)
         apart = _apart(case, candidate, known, kind)
         borne = _borne(case, lines, [(g, o) for g, o, _ in apart], kind) if apart else []
         for suspect in (one for one, bears in zip(apart, borne, strict=True) if bears):
             return [_said(case, *suspect, kind)]
     return []
+
+
+def original_on_other_data(case: Case, draws: SharedDraws) -> Built:
+    """The original with what draws its data replaced."""
+    return case.bench.build(_other(case.original, draws.ours, draws.lines), LINKED)
 
 
 def _can_be_built(case: Case) -> bool:
@@ -118,6 +119,29 @@ def _can_be_built(case: Case) -> bool:
 
 
 Texts = tuple[list[str], list[list[DataSite]]]
+
+
+@dataclass(frozen=True)
+class SharedDraws:
+    """Both programs' texts with what draws data in them, and the ``lines`` that draw in both.
+
+    ``more`` are those by which the candidate draws beside them.
+    """
+
+    ours: Texts = ([], [])
+    theirs: Texts = ([], [])
+    lines: frozenset[str] = frozenset()
+    more: frozenset[str] = frozenset()
+
+
+def shared_draws(case: Case) -> SharedDraws:
+    """Which lines draw the same data in both; none where one of them cannot be built so."""
+    texts = _texts(case) if _can_be_built(case) else None
+    if texts is None:
+        return SharedDraws()
+    ours, theirs = texts
+    signs = _signs(ours[1]), _signs(theirs[1])
+    return SharedDraws(ours, theirs, _alike(*signs), frozenset(_more_draws(*signs)))
 
 
 def _texts(case: Case) -> tuple[Texts, Texts] | None:
@@ -192,13 +216,27 @@ def _other(
     program: Program, texts: Texts, lines: frozenset[str], *, noisy: bool = False
 ) -> Program:
     """The program with calls in the place of what draws its data, and of what rounds."""
-    made = {}
-    for i, (code, sites) in enumerate(zip(*texts, strict=True)):
+    made = {f"other{i}.ll": text for i, text in enumerate(replaced(texts, lines, noisy=noisy))}
+    return linked(replace(program, objects=(HELPERS,)), made)
+
+
+def replaced(texts: Texts, lines: frozenset[str], *, noisy: bool = False) -> Iterator[str]:
+    """LLVM's texts with calls in the place of what draws data, and of what rounds.
+
+    Parameters
+    ----------
+    texts : tuple of list
+        They, with marks or without, and what draws data in each.
+    lines : frozenset of str
+        Those that draw the data of both.
+    noisy : bool
+        Whether what is rounded is one step off.
+    """
+    for code, sites in zip(*texts, strict=True):
         rows = {s.row: _replaced(s, n) for n, s in enumerate(sites) if s.text in lines}
         whole = [rows.get(row, row) for row in code.splitlines()]
         whole = [_rounded(n, row) for n, row in enumerate(whole)] if noisy else whole
-        made[f"other{i}.ll"] = "\n".join([*whole, *_declared(code, noisy=noisy), ""])
-    return linked(replace(program, objects=(HELPERS,)), made)
+        yield "\n".join([*whole, *_declared(code, noisy=noisy), ""])
 
 
 def _declared(code: str, *, noisy: bool) -> list[str]:
@@ -243,14 +281,14 @@ def _rounded(number: int, row: str) -> str:
     return row
 
 
-def _known(case: Case, original: Built, kind: int) -> list[tuple[ProgramInput, str]]:
+def known_on(case: Case, original: Built, kind: int) -> list[tuple[ProgramInput, str]]:
     """Inputs on which the original ends well and prints finite numbers on such data."""
     reference = case.reference
     many = case.many
     some = [*many[:: len(many) // SOME + 1], *many[: len(many) // SMALL_SHARE][:SMALL]]
     inputs = [*(e.given for e in (*reference.small, *reference.edges)), *(g for g, _ in some)]
     inputs = inputs[:DEAR_SOME] if reference.starts_dearly else inputs
-    outputs = _printed(case, original, inputs, kind)
+    outputs = printed_on(case, original, inputs, kind)
     return [(g, o) for g, o in zip(inputs, outputs, strict=False)
             if o is not None and not NOT_FINITE.search(o)]  # fmt: skip
 
@@ -261,7 +299,7 @@ def _apart(
     """Inputs on which the candidate prints something else; runs that share memory prove nothing."""
     apart: list[tuple[ProgramInput, str, str]] = []
     for shares in (True, False):
-        outputs = _printed(case, candidate, [g for g, _ in known], kind, shares=shares)
+        outputs = printed_on(case, candidate, [g for g, _ in known], kind, shares=shares)
         apart = [
             (given, output, got) for (given, output), got in zip(known, outputs, strict=False)
             if got is not None and got.partition(DREW)[2] == output.partition(DREW)[2]
@@ -271,19 +309,19 @@ def _apart(
     return apart
 
 
-def _printed(
+def printed_on(
     case: Case, built: Built, inputs: Sequence[ProgramInput], kind: int, noise: int = 0,
-    *, shares: bool = True,
+    *, shares: bool = True, kept: Path | None = None,
 ) -> list[str | None]:  # fmt: skip
-    """What a program prints on such data."""
+    """What a program prints on such data; one with marks leaves them in the folder ``kept``."""
     limits = case.limits(case.reference.small[0])
-    run_s, most_s = RUN_CPU_S, MOST_CPU_S
+    run_s, most_s = RUN_CPU_S, MARKED_CPU_S if kept else MOST_CPU_S
     if case.reference.starts_dearly:
         run_s = most_s = DEAR_CPU_S
     limits = replace(limits, cpu_s=min(limits.cpu_s, run_s))
     environment = {"RHEOSTAT_DATA": str(kind), "RHEOSTAT_NOISE": str(noise)}
     if shares:
-        return case.bench.run_many(built, inputs, limits, most_s, environment)
+        return case.bench.run_many(built, inputs, limits, most_s, environment, kept=kept)
     return case.bench.run_each(built, inputs, limits, environment=environment, most_cpu_s=most_s)
 
 
@@ -302,7 +340,7 @@ def _borne(
     steady = replace(agreed, relative=(agreed.relative or 0.0) * STEADIER)
     bears = [True] * len(known)
     for noise in range(NOISES + 1):
-        outputs = _printed(case, built, [g for g, _ in known], kind, noise)
+        outputs = printed_on(case, built, [g for g, _ in known], kind, noise)
         outputs += [None] * (len(known) - len(outputs))
         bears = [
             still and got is not None and not differences(got, output, steady)

@@ -9,7 +9,7 @@ other output only comes of memory that is not the program's, it is room, and san
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -66,7 +66,7 @@ def margins(
         Run mutants; the latter with addresses checked.
     """
     open_ = []
-    for site in sites:
+    for site in (*wherever(sites), *sites):
         times = reached[:, site.number]
         if site.constant and np.count_nonzero(times) >= LEAST_REACHED:
             most_first = np.argsort(-times, kind="stable")[: np.count_nonzero(times)]
@@ -77,6 +77,20 @@ def margins(
     for turn in rest:
         open_ = _not_needed(open_, turn, differ)
     return sorted(_no_room(open_, fail), key=lambda m: m.site.at)
+
+
+def wherever(sites: Sequence[Site]) -> list[Site]:
+    """Constants that stand on several lines, each as one: all of a capacity is changed at once.
+
+    Six elements of each part, asked for where one is put in and where the next part begins, are
+    needed at each place alone, and still nothing shows that six are enough.
+    """
+    every: dict[float, list[Site]] = {}
+    for site in sites:
+        if site.constant and not site.constant.is_real:
+            every.setdefault(site.constant.value, []).append(site)
+    return [replace(some[0], in_loop=True, wherever=True) for some in every.values()
+            if len({s.at[:2] for s in some}) > 1]  # fmt: skip
 
 
 def _not_needed(some: Sequence[Margin], turn: tuple[int, int], differ: Differ) -> list[Margin]:

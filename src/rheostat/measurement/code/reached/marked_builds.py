@@ -91,3 +91,9 @@ def run_marked(
     else:
         bench.run_each(built, runs.inputs, limits, threads=runs.threads, kept=place,
                        most_cpu_s=most_cpu_s, environment=environment)  # fmt: skip
+
+
+def bytes_left(path: Path, size: int) -> bytes:
+    """What runs left in a file; nothing where they left no plain one."""
+    known = path.read_bytes()[:size] if path.is_file() and not path.is_symlink() else b""
+    return known.ljust(size, b"\0")

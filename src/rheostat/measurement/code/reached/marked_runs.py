@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from rheostat.measurement.code.altered.hash_texts import weakened
+from rheostat.measurement.code.altered.more_marks import without_many, without_other_data
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.programs.expected import Expected
 from rheostat.measurement.code.programs.program import Program
@@ -22,6 +23,7 @@ from rheostat.measurement.code.reached.constant_values import RECORD, Narrowing
 from rheostat.measurement.code.reached.guards import guards_access, guards_items, guards_rounding
 from rheostat.measurement.code.reached.marked_builds import (
     LINKED,
+    bytes_left,
     compiler_texts,
     factors_of_original,
     run_marked,
@@ -90,8 +92,9 @@ def unreached(case: Case) -> list[Finding]:
         if not (kept or open_):
             return _left_out(case)
         most_s[0] = 0.0 if open_ else ENDS_S
-    if made and _beyond(case, left):
-        left = without_proved(case, made[1], left)
+    for without in (without_proved, without_many, without_other_data):
+        if made and _beyond(case, left):
+            left = without(case, made[1], left)
     return _beyond(case, left) + _too_narrow(case, left) + (_left_out(case) if made else [])
 
 
@@ -342,7 +345,7 @@ def _stages(
             few_s = THREADS_S * (runs.threads > 1)
             seconds = most_s[0] if len(runs.inputs) > 2 * SOME else few_s
             run_marked(case.bench, built, runs, limits, seconds, place)
-            seen = _bytes(place / "reached", whole[-1].end)
+            seen = bytes_left(place / "reached", whole[-1].end)
             left = left_of(whole, seen, program)
             left.values = _near(whole, place / "values", numbers_in(case.original.text))
             yield left
@@ -357,7 +360,7 @@ def _stages(
             limits = case.limits(case.reference.expected[0], first.threads)
             case.bench.run_each(weak[0], first.inputs, limits, kept=place)
             values = left.values
-            left = left_of(whole, _bytes(place / "reached", whole[-1].end), program)
+            left = left_of(whole, bytes_left(place / "reached", whole[-1].end), program)
             left.values = values
             yield left
 
@@ -365,12 +368,6 @@ def _stages(
 def _near(whole: Sequence[Marked], path: Path, known: Sequence[int]) -> list[tuple[Narrowing, str]]:
     """Values that came near the end of what is kept of them, which no ``known`` number says."""
     every = [n for m in whole for n in m.values]
-    left = _bytes(path, len(every) * RECORD.size)
+    left = bytes_left(path, len(every) * RECORD.size)
     return [(n, said) for n in every if (said := n.finding(left))
             and not (isinstance(n, Digits) and n.is_known(left, known))]  # fmt: skip
-
-
-def _bytes(path: Path, size: int) -> bytes:
-    """What the runs left; nothing where they left no plain file."""
-    known = path.read_bytes()[:size] if path.is_file() and not path.is_symlink() else b""
-    return known.ljust(size, b"\0")

@@ -60,7 +60,7 @@ RARE_DECISION, RARE_OPERAND = 0.01, 0.25
 (a swap with itself that is left out, the slope of Newton's method)."""
 TINY = 2
 """Where a result differs from an operand by less than shows."""
-NONE = -1
+NONE, WHEREVER = -1, 1 << 24
 """The number of the program as it is."""
 
 
@@ -229,7 +229,7 @@ def _number(mutant: int, constant: int = NONE, value: bytes = bytes(8)) -> bytes
 
 def _constants(asked: Sequence[tuple[Site, float, int]]) -> list[bytes]:
     """Runs with another constant at these sites."""
-    return [_number(2 * s.number, s.number, s.constant.packed(x))
+    return [_number(2 * s.number, s.number + WHEREVER * s.wherever, s.constant.packed(x))
             for s, x, _ in asked if s.constant]  # fmt: skip
 
 

@@ -67,7 +67,7 @@ class Site:
 
     ``said`` is empty for a decision, ``form`` for all but a part of an expression.  Mutant
     ``2 * number`` makes a decision false or an operation what it is without the operand, the next
-    one makes a decision true.
+    one makes a decision true.  ``wherever``: its constant is another one on all lines at once.
     """
 
     at: At
@@ -76,6 +76,7 @@ class Site:
     constant: UsedNumber | None = None
     in_loop: bool = False
     form: str = ""
+    wherever: bool = False
 
 
 def with_mutants(

@@ -81,6 +81,27 @@ def left_of(whole: Sequence[Marked], seen: bytes, program: Program) -> Left:
     return left
 
 
+def left_by(whole: Sequence[Marked], seen: bytes, left: Left, program: Program) -> Left:
+    """What of it is left where more marks are set than runs have: what they left is not more.
+
+    Parameters
+    ----------
+    whole : sequence of Marked
+        The program's sources.
+    seen : bytes
+        What stands at the marks' offsets now.
+    left : Left
+        What was left before.
+    program : Program
+        Its text.
+    """
+    rest = left_of(whole, seen, program)
+    open_ = {(c.at, c.how, c.constant, missing) for c, missing in rest.comparisons}
+    comparisons = [(c, missing) for c, missing in left.comparisons
+                   if (c.at, c.how, c.constant, missing) in open_]  # fmt: skip
+    return replace(left, comparisons=comparisons, lines=left.lines & rest.lines, seen=seen)
+
+
 def _is_own(row: str, column: int, how: str) -> bool:
     """Whether a comparison is the program's: it stands at a sign, the compiler's at the loop.
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.programs.program import Program
@@ -21,7 +20,7 @@ from rheostat.measurement.code.programs.program_inputs import ProgramInputs
 from rheostat.measurement.code.reached.constants import POINTER
 from rheostat.measurement.code.reached.marked_builds import LINKED
 from rheostat.measurement.code.reached.marks import Marked, still_asked
-from rheostat.measurement.code.reached.open_marks import Left, left_of
+from rheostat.measurement.code.reached.open_marks import Left, left_by
 from rheostat.measurement.code.reached.stated_ranges import OWN, REGION, Stated, stated_ends
 
 ON_DEVICE = "$ompvariant"
@@ -82,13 +81,7 @@ def without_proved(case: Case, whole: Sequence[Marked], left: Left) -> Left:
         What its runs left.
     """
     proved = _with_proved(case, whole, left.seen)
-    if proved == left.seen:
-        return left
-    rest = left_of(whole, proved, case.candidate)
-    open_ = {(c.at, c.how, c.constant, missing) for c, missing in rest.comparisons}
-    comparisons = [(c, missing) for c, missing in left.comparisons
-                   if (c.at, c.how, c.constant, missing) in open_]  # fmt: skip
-    return replace(left, comparisons=comparisons, lines=left.lines & rest.lines)
+    return left if proved == left.seen else left_by(whole, proved, left, case.candidate)
 
 
 def _with_proved(case: Case, whole: Sequence[Marked], seen: bytes) -> bytes:

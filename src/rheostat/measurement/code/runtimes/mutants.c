@@ -1,5 +1,5 @@
 /* Which mutant a run is, by its row in the file "mutants" (its number, the constant that is another
-   one and its value), and how often each site came out each way, left in the file "outcomes".  SITES
+   one, from WHEREVER on with all that are equal, and its value), and how often each site came out each way, left in the file "outcomes".  SITES
    and CONSTANTS, what constants are, stand before this text.  A mutant may run on for ever: it
    has MOST_MS of CPU time, more where addresses are checked. */
 #include <fcntl.h>
@@ -14,7 +14,7 @@ extern "C" {
 #ifndef __has_feature
 #define __has_feature(x) 0
 #endif
-enum { MOST_MS = __has_feature(address_sanitizer) ? 300 : 30 };
+enum { WHEREVER = 1 << 24, MOST_MS = __has_feature(address_sanitizer) ? 300 : 30 };
 int rheostat_mutant = -1;
 long rheostat_outcomes[3 * SITES] = {0};
 long rheostat_constants[SITES] = {CONSTANTS};
@@ -38,7 +38,10 @@ __attribute__((constructor(101))) static void chosen(void) {
   struct { int mutant, constant; long value; } row = {-1, -1, 0};
   if (pread(file, &row, sizeof row, run_number() * (long)sizeof row) != sizeof row) row.mutant = row.constant = -1;
   rheostat_mutant = row.mutant;
-  if (row.constant >= 0) rheostat_constants[row.constant] = row.value;
+  long was = row.constant >= 0 ? rheostat_constants[row.constant % WHEREVER] : 0;
+  for (int i = 0; row.constant >= WHEREVER && i < SITES; i++)
+    if (rheostat_constants[i] == was) rheostat_constants[i] = row.value;
+  if (row.constant >= 0) rheostat_constants[row.constant % WHEREVER] = row.value;
   close(file);
   struct itimerval most = {{0, 0}, {0, MOST_MS * 1000}};
   if (rheostat_mutant >= 0) setitimer(ITIMER_PROF, &most, 0);
