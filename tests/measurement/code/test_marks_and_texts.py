@@ -401,8 +401,8 @@ def test_stages_end_where_nothing_is_left(monkeypatch, case):
     case.reference.one_way = Counter(), Counter(), ()
     monkeypatch.setattr(reached, "_marked", lambda case, own: ("made", []))
     monkeypatch.setattr(reached, "_stages", lambda *_: stages)
-    for more in ("without_proved", "without_many", "without_other_data"):
-        monkeypatch.setattr(reached, more, lambda _case, _whole, left: left)
+    for more in ("proved", "many", "other_data", "smaller"):
+        monkeypatch.setattr(reached, f"without_{more}", lambda _case, _whole, left: left)
     case.__dict__["own_edges"] = ()
     assert unreached(case) == []
     assert len(list(stages)) == 1  # the last was not asked for

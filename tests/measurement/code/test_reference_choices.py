@@ -113,6 +113,16 @@ def test_times_that_repeat_every_time_are_results(tools, box, tmp_path):
     assert made.agreed.computed == frozenset({"mean wait: # s"})
 
 
+@pytest.mark.parametrize(("step", "computed"), [(0.0, {"took # s"}), (0.25, set())])
+def test_times_of_few_digits_are_results_where_they_repeat_for_each_input(
+    tools, box, tmp_path, step, computed
+):
+    count = iter(range(99))
+    box.says["original", "run gcc"] = lambda a: done(
+        f"sum 1\ntook {1.25 + step * next(count):.2f} s\n")  # fmt: skip
+    assert reference_of(box, tmp_path).agreed.computed == computed
+
+
 # --- which inputs ------------------------------------------------------------------------------
 
 

@@ -25,6 +25,7 @@ from rheostat.measurement.code.parsing.compare_output import (
     DOUBLE,
     SINGLE,
     Tolerance,
+    computed_times,
     differences,
     output_lines,
     repeated_times,
@@ -91,7 +92,7 @@ class Reference:
     notes: list[str] = field(default_factory=list)
     one_way: tuple[OneWay, OneWay, tuple[str, ...]] | None = None
     near_ends: Counter[int] | None = None
-    _times: dict[str, bool] = field(default_factory=dict)
+    _times: dict[str, list[int]] = field(default_factory=dict)
     _counted: dict[tuple[str, str, bool], WorkCounts | str] = field(default_factory=dict)
 
     @cached_property
@@ -252,8 +253,7 @@ class Reference:
         """
         self.built  # noqa: B018 - an original that does not build is told first
         self.expected  # noqa: B018 - nor what it prints each time before it was run
-        computed = frozenset(name for name, repeats in self._times.items() if repeats)
-        tolerance = replace(self.tolerance, computed=computed)
+        tolerance = replace(self.tolerance, computed=computed_times(self._times))
         if tolerance.relative is None:
             text = "\n".join(self.original.files.values())
             relative = max(SINGLE, self._rounded) if SINGLE_PRECISION.search(text) else DOUBLE
@@ -352,8 +352,8 @@ class Reference:
         second = self.bench.run(self.built, given, limits=limits)
         if not second.ok:
             return f"with {given.words} the original {second.ending}", None
-        for name, repeats in repeated_times(first.stdout, second.stdout).items():
-            self._times[name] = self._times.get(name, True) and repeats
+        for name, digits in repeated_times(first.stdout, second.stdout).items():
+            self._times.setdefault(name, []).append(digits)
         if differences(second.stdout, first.stdout, self.tolerance):
             return f"with {given.words} the original prints something else each time", None
         if not output_lines(first.stdout, self.tolerance):

@@ -1,20 +1,27 @@
-"""Marks that a candidate sets on thousands of inputs more, and on other data than it draws.
+"""Marks that a candidate sets on thousands of inputs more, on other data, and on smaller sizes.
 
 Runs for marks are a few hundred, as marks make loops slow.  What these leave open is asked again
-without the marks that are set: on all the inputs whose output is known, and where two keys are
-equal, a value is the greatest, a list comes in order, which seeds that are drawn may never make.
+without the marks that are set: on all the inputs whose output is known; where two keys are equal,
+a value is the greatest, a list comes in order or is empty, which seeds that are drawn may never
+make; and where a size is less than a person has stated, if the original bears it.
 A way that is taken there was tried, as the output is the original's.
 """
 
 from __future__ import annotations
 
+import math
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
+import numpy as np
+
+from rheostat.measurement.code.altered.data_bases import LESS, without_bases
 from rheostat.measurement.code.altered.other_data import (
     HELPERS,
+    SharedDraws,
     known_on,
     original_on_other_data,
     printed_on,
@@ -23,15 +30,17 @@ from rheostat.measurement.code.altered.other_data import (
 )
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.parsing.compare_output import differences
-from rheostat.measurement.code.programs.program_inputs import ProgramInput
+from rheostat.measurement.code.programs.program_inputs import InputRange, ProgramInput
 from rheostat.measurement.code.reached.marked_builds import LINKED, bytes_left, with_marks
 from rheostat.measurement.code.reached.marks import Marked
 from rheostat.measurement.code.reached.open_marks import Left, left_by
+from rheostat.measurement.code.workbench import Built
 
-KINDS = (1, 2, 4, 6, 7, 8, 9)
-"""Of other data, not all equal or mostly 0: what is wrong there may change nothing."""
-MANY_S = 2.0
-"""CPU seconds of many inputs."""
+KINDS, LESS_KINDS = (1, 2, 4, 6, 7, 8, 9, 10), (LESS, LESS + 1)
+"""Of other data, not all equal or mostly 0: what is wrong there may change nothing.  And as drawn,
+or of few values, without what both programs add to it."""
+MANY_S, SMALLER, SMALLER_S = 2.0, 32, 0.2
+"""CPU seconds of many inputs; how many have each smaller size, and their CPU seconds."""
 Known = Sequence[tuple[ProgramInput, str]]
 Run = Callable[[list[ProgramInput], Path], list[str | None]]
 
@@ -62,18 +71,61 @@ def without_other_data(case: Case, whole: Sequence[Marked], left: Left) -> Left:
     draws = shared_draws(case)
     if case.reference.starts_dearly or draws.more or not draws.lines:
         return left
-    texts = replaced(([m.text for m in whole], draws.theirs[1]), draws.lines)
+    marks = replace(draws, theirs=([m.text for m in whole], draws.theirs[1]))
+    seen = _on_kinds(case, whole, marks, left.seen, KINDS)
+    less = replace(marks, ours=without_bases(draws.ours), theirs=without_bases(marks.theirs))
+    seen = _on_kinds(case, whole, less, seen, LESS_KINDS)
+    return left_by(whole, seen, left, case.candidate)
+
+
+def _on_kinds(
+    case: Case, whole: Sequence[Marked], draws: SharedDraws, seen: bytes, kinds: Sequence[int]
+) -> bytes:
+    """Marks with those of runs on kinds of other data."""
+    texts = replaced(draws.theirs, draws.lines)
     made = [replace(m, text=text) for m, text in zip(whole, texts, strict=True)]
     program = replace(case.candidate, objects=(HELPERS,))
-    candidate = case.bench.build(with_marks(program, made, left.seen, ()), LINKED)
-    original, seen = original_on_other_data(case, draws), left.seen
+    candidate = case.bench.build(with_marks(program, made, seen, ()), LINKED)
+    original = original_on_other_data(case, draws)
 
     def run_on(kind: int) -> Run:
         return lambda inputs, place: printed_on(case, candidate, inputs, kind, kept=place)
 
-    for kind in KINDS if original.ok and candidate.ok else ():
+    for kind in kinds if original.ok and candidate.ok else ():
         seen = taken_up(case, seen, known_on(case, original, kind), run_on(kind))
+    return seen
+
+
+def without_smaller(case: Case, whole: Sequence[Marked], left: Left) -> Left:
+    """The same without what is reached where a size is less than its range."""
+    built = case.bench.build(with_marks(case.candidate, whole, left.seen, ()), LINKED)
+    limits = case.limits(case.reference.expected[0])
+
+    def run(program: Built, inputs: list[ProgramInput], place: Path | None) -> list[str | None]:
+        return case.bench.run_many(program, inputs, limits, SMALLER_S, kept=place)
+
+    seen, inputs = left.seen, case.original.inputs
+    rng = np.random.default_rng([case.reference.seed, 57])
+    for ranges in smaller(inputs.ranges) if built.ok and not case.reference.starts_dearly else ():
+        some = [replace(inputs, ranges=ranges).draw(rng, (0.0, 0.5)) for _ in range(SMALLER)]
+        outputs = run(case.reference.built, some, None)
+        known = [(g, o) for g, o in zip(some, outputs, strict=False) if o is not None]
+        seen = taken_up(case, seen, known, partial(run, built))
     return left_by(whole, seen, left, case.candidate)
+
+
+def smaller(ranges: Mapping[str, InputRange]) -> Iterator[dict[str, InputRange]]:
+    """Ranges of which one size is from 1 to 3 steps, or from half its least up to it.
+
+    >>> ranges = {"n": InputRange(20, 90), "m": InputRange(1, 9)}
+    >>> [(int(r["n"].low), int(r["n"].high)) for r in smaller(ranges)]
+    [(1, 3), (10, 19)]
+    """
+    for name, r in ranges.items():
+        step, least = r.multiple_of, math.ceil(r.low / r.multiple_of)
+        if r.kind == "size" and not r.values and least > 1:
+            for low, high in ((1, min(3, least - 1)), (least // 2, least - 1)):
+                yield {**ranges, name: replace(r, low=low * step, high=high * step)}
 
 
 def taken_up(case: Case, seen: bytes, known: Known, run: Run) -> bytes:

@@ -242,6 +242,7 @@ def replaced(texts: Texts, lines: frozenset[str], *, noisy: bool = False) -> Ite
 def _declared(code: str, *, noisy: bool) -> list[str]:
     made = [f"declare i{b} @rheostat_{s}data_i{b}(i{b}, i{b})"
             for b in (32, 64) for s in ("", "signed_")]  # fmt: skip
+    made += [f"declare i{b} @rheostat_base_i{b}(i{b})" for b in (32, 64)]
     for t in ("double", "float") if noisy else ():
         made += [f"declare {t} @rheostat_{how}_{t}({t}, {t})"
                  for how in ("fadd", "fsub", "fmul", "fdiv")]  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rheostat.errors import DataError
@@ -22,8 +22,8 @@ TIMING = (
 )
 TOKEN = re.compile(rf"(?<![A-Za-z_]){NUMBER}(?![A-Za-z_])|[A-Za-z_][\w]*|[^\s\w]")
 MOST_DIFFERENCES = 5
-LEAST_DIGITS = 6
-"""Of a time that repeats: no clock shows so many twice."""
+LEAST_DIGITS, LEAST_REPEATED, LEAST_INPUTS = 6, 3, 4
+"""Of a time that repeats: no clock shows six twice, nor three for each of four inputs."""
 SINGLE, DOUBLE = 1e-6, 1e-9
 """Relative tolerance of outputs that are computed in single, and in double precision: another
 order of sums moves them by less, unless most of the digits cancel."""
@@ -136,26 +136,33 @@ def _without_times(line: str, tolerance: Tolerance) -> tuple[str, bool]:
     return line, line != before
 
 
-def repeated_times(one: str, other: str) -> dict[str, bool]:
-    r"""Lines of one run that name a time, and whether all of it stands in another run of the same.
-
-    A time that was measured does not repeat in six digits.
+def repeated_times(one: str, other: str) -> dict[str, int]:
+    r"""Lines of one run that name a time, and in how many digits all stands in another of the same.
 
     >>> repeated_times("mean wait 1.250731 s\ntook 0.125 s\n", "mean wait 1.250731 s\ntook 0.1 s\n")
-    {'mean wait # s': True, 'took # s': False}
+    {'mean wait # s': 7, 'took # s': 0}
     """
     there = set(other.splitlines())
-    known: dict[str, bool] = {}
+    known: dict[str, int] = {}
     for line in one.splitlines():
         times = [m["number"] for pattern in TIMING for m in pattern.finditer(line)]
         if times:
             name = re.sub(NUMBER, "#", line)
-            exact = line in there and any(
-                "." in x and len(re.sub(r"[eE].*|\D", "", x).lstrip("0")) >= LEAST_DIGITS
-                for x in times
-            )
-            known[name] = known.get(name, True) and exact
+            digits = max(len(re.sub(r"[eE].*|\D", "", x).lstrip("0")) * ("." in x) for x in times)
+            known[name] = min(known.get(name, digits), digits * (line in there))
     return known
+
+
+def computed_times(digits: Mapping[str, Sequence[int]]) -> frozenset[str]:
+    """Lines whose times are results and not measured, by the digits that repeat of each input.
+
+    >>> sorted(computed_times({"wait #": [7, 6], "took #": [4, 4, 0, 4], "mean #": [3, 4, 4, 4]}))
+    ['mean #', 'wait #']
+    """
+    return frozenset(
+        name for name, some in digits.items()
+        if min(some) >= (LEAST_REPEATED if len(some) >= LEAST_INPUTS else LEAST_DIGITS)
+    )  # fmt: skip
 
 
 def _is_number(token: str) -> bool:

@@ -9,12 +9,14 @@ extern "C" {
 #endif
 enum { PLAIN, FEW, GREATEST, EQUAL, TWO, SPARSE, OUTLIERS, RISING, FALLING, BLOCKS, NARROW };
 enum { FEWEST = 8, SMALL = 1 << 17, STEPS = 4096, BLOCK = 24, WIDTHS = 14 };
-static int kind;
+enum { LESS = 100 };
+static int kind, less;
 static unsigned long noise, order;
 
 __attribute__((constructor(101))) static void begin(void) {
   const char *said = getenv("RHEOSTAT_DATA"), *seed = getenv("RHEOSTAT_NOISE");
-  kind = said ? atoi(said) : PLAIN;
+  kind = said ? atoi(said) % LESS : PLAIN;
+  less = said && atoi(said) >= LESS;
   noise = seed ? strtoul(seed, 0, 10) * 2654435761ul : 0;
   unsetenv("RHEOSTAT_DATA");
   unsetenv("RHEOSTAT_NOISE");
@@ -74,6 +76,10 @@ static unsigned long other(unsigned long v, unsigned long greatest) {
     default: return v;
   }
 }
+
+/* What is added to what is drawn, so that there is at least one, or none. */
+int rheostat_base_i32(int base) { return less ? 0 : base; }
+long rheostat_base_i64(long base) { return less ? 0 : base; }
 
 unsigned rheostat_data_i32(unsigned v, unsigned greatest) { return (unsigned)other(v, greatest); }
 unsigned long rheostat_data_i64(unsigned long v, unsigned long greatest) { return other(v, greatest); }
