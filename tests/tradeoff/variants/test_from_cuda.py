@@ -639,6 +639,16 @@ def test_what_is_recomputed_in_a_phase_brings_what_it_hangs_on():
     assert from_cuda(kernel(body), "openmp").text.count("int *p = a + t;") == 2
 
 
+def test_a_library_is_refused_where_a_name_of_it_is_used():
+    text = "#include <curand.h>\n#include <cooperative_groups.h>\n" + kernel(
+        "a[t] = n;  // cg::sync"
+    )
+    assert "include <cu" not in (made := from_cuda(text, "openmp").text)
+    assert "cooperative" not in made
+    with pytest.raises(DataError, match="cooperative groups, which has no rule"):
+        from_cuda(text.replace("// ", ""), "openmp")
+
+
 def test_a_launch_of_one_thread_is_no_loop():
     for body, made in (
         ("for (int i = 1; i < n; i++) a[i] += a[i - 1];", "for (int i = 1; i < n; i++)"),

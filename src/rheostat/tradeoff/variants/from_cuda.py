@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from rheostat.errors import DataError
+from rheostat.measurement.code.device_kernels.unused_headers import without_unused_headers
 from rheostat.measurement.code.parsing.syntax_tree import walk
 from rheostat.tradeoff.variants.c_source import CSource, Edit, Node
 from rheostat.tradeoff.variants.cuda_atomics import with_atomic_reads
@@ -98,7 +99,7 @@ def from_cuda(
     """
     lines = one_text("", {**(files or {}), "": text})
     read = without_absent_libraries(lines.text, files or {}, flags)
-    read = without_openmp(read, flags)
+    read = without_unused_headers(without_openmp(read, flags), (files or {}).values())
     made = _translated(replace(lines, text=read), TARGETS[to], files or {})
     return Variant(made, "rules", "kernels as loops", flags, to)
 

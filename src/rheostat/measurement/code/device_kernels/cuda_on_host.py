@@ -15,6 +15,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from rheostat.measurement.code.bundled import with_included
+from rheostat.measurement.code.device_kernels.unused_headers import unused_headers
 from rheostat.measurement.code.parsing.syntax_tree import syntax_tree, walk
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.sandboxed.own_runtimes import CUDA as RUNTIME
@@ -70,7 +71,8 @@ def on_host(program: Program) -> Program:
     of_device = frozenset(n for t in code.values() for n in OF_DEVICE.findall(t))
     made = {**program.files, **{n: rewritten(t, of_device) for n, t in code.items()}}
     include = f'#include "{HEADER}"\n'
-    made |= {name: include for name in NVIDIA_HEADERS if name not in made}
+    known = {*NVIDIA_HEADERS, *unused_headers(code.values())}
+    made |= {name: include for name in known if name not in made}
     made |= with_included(HEADER)
     flags = [f for f in program.flags if KEPT_FLAGS.match(f)]
     run = (f"./{BINARY}", *program.run[1:])

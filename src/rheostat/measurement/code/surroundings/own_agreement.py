@@ -17,7 +17,8 @@ from rheostat.measurement.code.sandboxed.capture import SandboxRun
 from rheostat.measurement.code.toolchain import EXTENDED
 from rheostat.measurement.code.workbench import Built, Workbench
 
-WAYS = {
+WAYS: dict[str, dict[str, str]] = {
+    "it is run again": {},
     "its threads and blocks come backward": {"CUDA_ORDER": "-1"},
     "its threads and blocks come shuffled": {"CUDA_ORDER": "-2"},
     "memory that it never set holds something else": {"CUDA_ORDER": "-3", "MALLOC_PERTURB_": "128"},
