@@ -12,8 +12,9 @@ NO_CODE = re.compile(
 USES = {
     "curand": "curand", "cublas": "cublas", "cusparse": "cusparse", "cufft": "cufft",
     "cusolver": "cusolver", "cudnn": "cudnn", "nccl": "nccl", "nvrtc": "nvrtc", "nvml": "nvml",
-    "nvToolsExt": "nvtx", "cupti": "cupti", "thrust/": "thrust", "cub/": "cub::", "cutlass": "cutlass",
-    "cooperative_groups": r"cooperative_groups|cg::", "cuda_fp16": r"_{0,2}half|__h(?!ost)",
+    "nvToolsExt": "nvtx", "cupti": "cupti", "thrust/": "thrust", "cub/": "cub::",
+    "cutlass": "cutlass", "cooperative_groups": r"cooperative_groups|cg::",
+    "cuda_fp16": r"_{0,2}half|__h(?!ost)",
 }  # fmt: skip
 """How names begin that come with a header, by how it begins; of others it is not known."""
 
