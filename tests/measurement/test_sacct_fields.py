@@ -50,17 +50,13 @@ def test_memory_is_that_of_the_whole_job() -> None:
     assert slurm.memory_b("", 8, 2) is None
 
 
-def test_gpus_states_and_joules() -> None:
+def test_gpus_and_states() -> None:
     assert slurm.gpus({"gres/gpu": "3", "gres/gpu:a": "1"}) == 3
     assert slurm.gpus({"gres/gpu:a": "1", "gres/gpu:b": "2", "gres/gpu:c": "x"}) == 3
     assert slurm.gpus({"gres/gpu": "x"}) is None
     assert slurm.tres("cpu=4, mem=1G,odd") == {"cpu": "4", "mem": "1G"}
     assert [slurm.state(s) for s in ("CANCELLED by 7", "FAILED+", "  ")] == [
         "CANCELLED", "FAILED", None]  # fmt: skip
-    assert slurm.energy_j(5.0, 3.0, [9.0]) == 5.0
-    assert slurm.energy_j(0.0, 3.0, [4.0, 5.0]) == 9.0
-    assert slurm.energy_j(-1.0, 3.0, []) == 3.0
-    assert slurm.energy_j(None, 0.0, [0.0]) is None
 
 
 FIELDS = {

@@ -52,7 +52,7 @@ def test_amounts_of_slurm(text, base, value):
     assert slurm.amount("1K") == 1024.0
 
 
-def test_resources_memory_states_and_joules_of_slurm():
+def test_resources_memory_and_states_of_slurm():
     assert slurm.tres("cpu=2, gres/gpu:a=1,odd") == {"cpu": "2", "gres/gpu:a": "1"}
     assert slurm.gpus({"gres/gpu": "3", "gres/gpu:a": "1"}) == 3
     assert slurm.gpus({"gres/gpu:a": "1", "gres/gpu:b": "2", "gres/gpu:c": "x"}) == 3
@@ -62,10 +62,6 @@ def test_resources_memory_states_and_joules_of_slurm():
     assert (slurm.memory_b("1Kc", None, 2), slurm.memory_b("x", 1, 1)) == (None, None)
     assert [slurm.state(s) for s in ("RUNNING+", " ", "OUT_OF_ME+ x")] == [
         "RUNNING", None, "OUT_OF_ME"]  # fmt: skip
-    assert slurm.energy_j(0.5, 9.0, [9.0]) == 0.5
-    assert slurm.energy_j(-1.0, 9.0, [0.25, 0.5]) == 0.75
-    assert slurm.energy_j(None, 9.0, [0.0]) == 9.0
-    assert slurm.energy_j(None, None, []) is None
 
 
 JOB = {

@@ -307,8 +307,12 @@ def _energy(jobs: JobTable) -> tuple[Array, str]:
     derived = np.where((power > 0) & (run >= 0), power * run, np.nan)
     energy: Array = np.where(own > 0, own, derived)
     if np.isfinite(own).any():
-        said = [n.message for n in jobs.notes if n.message.startswith("energy_j")]
-        caution = f" ({said[0].partition(': ')[2].partition(';')[0]})" if said else ""
+        notes = [n for n in jobs.notes if n.message.startswith("energy_j")]
+        said = [
+            f"{n.count:,} jobs: " * bool(n.rows) + n.message.partition(": ")[2].partition(";")[0]
+            for n in sorted(notes, key=lambda n: bool(n.rows))  # of all jobs before some
+        ]
+        caution = f" ({said[0]})" if said else ""
         return energy, f"column energy_j of the log{caution}"
     if np.isfinite(derived).any():
         return energy, "column power_w of the log, mean power, times run time"

@@ -24,7 +24,7 @@ from rheostat.core.jobs import Column, JobTable, Moment, Note
 from rheostat.core.vocabulary import VOCABULARY, table
 from rheostat.errors import DataError
 from rheostat.measurement.checks import ROW, as_jobs, note_rows
-from rheostat.measurement.job_logs.node_sharing import SHARED, shared_nodes
+from rheostat.measurement.job_logs.node_sharing import SHARED, count_nodes, shared_nodes
 from rheostat.measurement.lines import Records
 from rheostat.measurement.runs.mapping import ColumnSource
 from rheostat.measurement.slurm import spelling as slurm
@@ -63,12 +63,9 @@ from rheostat.measurement.slurm.sacct_lines import (
     number,
     times_runs,
 )
+from rheostat.measurement.slurm.step_energy import Step, job_energy
 
 ROUGH = 0.01
-FIRST_NODE = (
-    "energy_j: only the batch step of a job on several nodes has joules, those of its first node: "
-    "not known"
-)
 NUMBER = replace(VOCABULARY["job_id"], meaning="of sacct")
 CLUSTER = Column("cluster", "", Moment.SUBMIT, "cluster of the job")
 NODE_LIST = Column(
@@ -203,7 +200,7 @@ def read_piece(
         rows, back = put_back(rows)
         notes += [note_rows(PUT_BACK, back)] if back else []
     notes += by_reason((run.row, frequency_of(run.cells, run.steps)[1]) for run in runs)
-    notes += [*_rounded(runs), *_first_node(runs)]
+    notes += [*by_reason((run.row, _energy(run)[1]) for run in runs), *_rounded(runs)]
     return sacct_table(rows, notes, own)
 
 
@@ -305,7 +302,7 @@ def _job(run: JobRun, zone: ZoneInfo) -> dict[str, Any]:
         "frequency_hz": frequency_of(cells, run.steps)[0],
         "time_limit_s": _limit(cells), "runtime_s": length_s(cells, clocks),
         "state": slurm.state(get("State", "")), "exit_code": get("ExitCode") or None,
-        "energy_j": _energy(cells, run.steps, _nodes_alloc(cells, given)),
+        "energy_j": _energy(run)[0],
         **({"node_list": assigned(cells["NodeList"])} if "NodeList" in cells else {}),
         **({"job_id_raw": cells["JobIDRaw"] or None} if "JobIDRaw" in cells else {}),
         NOTE: get("AdminComment"),
@@ -347,23 +344,25 @@ def _nodes_alloc(cells: Cells, given: Mapping[str, str]) -> int | None:
     return _int(cells.get("AllocNodes")) or _int(given.get("node")) or _int(ran)
 
 
-def _first_node(runs: Sequence[JobRun]) -> list[Note]:
-    """A note where a job's joules are those of its first node alone."""
-    rows = [
-        run.row for run in runs
-        if (nodes := _nodes_alloc(run.cells, slurm.tres(run.cells.get("AllocTRES", ""))))
-        and _energy(run.cells, run.steps, nodes) is None
-        and _energy(run.cells, run.steps, 1) is not None
-    ]  # fmt: skip
-    return [note_rows(FIRST_NODE, rows)] if rows else []
+def _energy(run: JobRun) -> tuple[float | None, str]:
+    """Joules of a run, and what there is to say of them."""
+    return job_energy(_joules(run.cells), [_step(s) for s in run.steps], _nodes_of(run.cells))
 
 
-def _energy(cells: Cells, steps: list[Cells], nodes: float | None) -> float | None:
-    batch = [_joules(s) for s in steps if s["step"] == "batch"]
-    numbered = [_joules(s) for s in steps if s["step"].isdigit()]
-    return slurm.energy_j(
-        _joules(cells), next(iter(batch), None), [e for e in numbered if e is not None], nodes
-    )
+def _step(cells: Cells) -> Step:
+    nodes = _nodes_alloc(cells, slurm.tres(cells.get("AllocTRES", ""))) or _int(cells.get("NNodes"))
+    return Step(cells["step"], _joules(cells), elapsed_s(cells), nodes)
+
+
+def _nodes_of(cells: Cells) -> int | None:
+    """Nodes that a job ran on, by any of its fields."""
+    given = slurm.tres(cells.get("AllocTRES", ""))
+    listed = assigned(cells.get("NodeList"))
+    try:
+        named = count_nodes(listed) if listed else None
+    except DataError:
+        named = None
+    return _nodes_alloc(cells, given) or named or _int(cells.get("NNodes"))
 
 
 def _joules(cells: Cells) -> float | None:

@@ -18,16 +18,16 @@ from rheostat.measurement.checks import ROW, note_rows
 from rheostat.measurement.slurm import spelling as slurm
 from rheostat.measurement.slurm.frequencies import GOVERNOR, by_reason, frequency_of
 from rheostat.measurement.slurm.sacct import (
-    FIRST_NODE,
     NOTE,
     assigned,
     finish,
     sacct_table,
     with_company,
 )
+from rheostat.measurement.slurm.step_energy import Step, job_energy
 
 MIB = 2.0**20
-ALONE, ODD_CLOCK = "__first_node", "__odd_clock"
+ODD_ENERGY, ODD_CLOCK = "__odd_energy", "__odd_clock"
 
 
 def unwrap(value: Any) -> Any:
@@ -76,9 +76,7 @@ def read_sacct_json(path: str | Path) -> JobTable:
             odd.append(row)  # any shape but a job's: noted below, with its row
     if not rows:
         raise DataError(str(path), ["has no job: the list is empty or holds something else"])
-    alone = [r[ROW] for r in rows if r.pop(ALONE)]
-    notes = [note_rows(FIRST_NODE, alone)] if alone else []
-    notes += by_reason((r[ROW], r.pop(ODD_CLOCK)) for r in rows)
+    notes = by_reason((r[ROW], r.pop(said)) for said in (ODD_ENERGY, ODD_CLOCK) for r in rows)
     notes += [note_rows("record is not a job of a known shape", odd, dropped=True)] if odd else []
     version = _version(document.get("meta", {}))
     notes += [Note(f"Slurm {version}")] if version else []
@@ -99,6 +97,9 @@ def _job(row: int, job: Mapping[str, Any]) -> dict[str, Any]:
               ("end_s", "end"))}  # fmt: skip
     code = job.get("exit_code") or {}
     memory, nodes, steps = asked.get("mem"), given.get("node"), job.get("steps") or []
+    joules, odd_energy = job_energy(
+        _number(given.get("energy")), [_energy(step) for step in steps], nodes
+    )
     hz, odd_clock = frequency_of({}, [_clock(step) for step in steps])
     return finish({
         ROW: row, "job_id": str(key), "user": unwrap(job.get("user")),
@@ -116,26 +117,18 @@ def _job(row: int, job: Mapping[str, Any]) -> dict[str, Any]:
         "state": unwrap((job.get("state") or {}).get("current")),
         "exit_code": None if unwrap(code.get("return_code")) is None
         else str(unwrap(code["return_code"])),
-        "energy_j": _energy(given, steps, nodes),
-        ALONE: _energy(given, steps, nodes) is None and _energy(given, steps, 1) is not None,
+        "energy_j": joules, ODD_ENERGY: odd_energy,
         **({"node_list": assigned(str(job["nodes"] or ""))} if "nodes" in job else {}),
         "job_id_raw": str(job["job_id"]),
         NOTE: _note(job.get("comment")),
     })  # fmt: skip
 
 
-def _energy(
-    given: Mapping[str, int], steps: list[Mapping[str, Any]], nodes: float | None
-) -> float | None:
-    """The rule of `slurm.energy_j`; a step's id is a number, a name, or ``job.step``."""
-    joules = {
-        _step_of(s): unwrap(s.get("statistics", {}).get("energy", {}).get("consumed"))
-        for s in steps
-    }
-    numbered = [float(e) for name, e in joules.items() if name.isdigit() and e]
-    return slurm.energy_j(
-        _number(given.get("energy")), _number(joules.get("batch")), numbered, nodes
-    )
+def _energy(step: Mapping[str, Any]) -> Step:
+    joules = unwrap(step.get("statistics", {}).get("energy", {}).get("consumed"))
+    took = unwrap(step.get("time", {}).get("elapsed"))
+    nodes = unwrap(step["nodes"].get("count")) if isinstance(step.get("nodes"), Mapping) else None
+    return Step(_step_of(step), _number(joules), _number(took), _number(nodes))
 
 
 def _clock(step: Mapping[str, Any]) -> dict[str, str]:
@@ -147,6 +140,7 @@ def _clock(step: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _step_of(step: Mapping[str, Any]) -> str:
+    """A step's id: it is a number, a name, or ``job.step``."""
     return str(unwrap(step.get("step", {}).get("id"))).rpartition(".")[2]
 
 

@@ -14,11 +14,8 @@ _AMOUNT = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([KMGTPE]?)")
 _POWER = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
 
 COMPLETED = "COMPLETED"
-NO_VALUE = (2.0**32 - 2, 2.0**32 - 1)
 MOST_COUNT = 2.0**62
 """What is more stays this: a number that a column can hold, and that no job can have."""
-NO_VALUE_64 = 1e19
-"""Slurm writes 2^64 - 2, also as 18.45E, where a 64-bit number has no value; no job takes more."""
 
 
 def seconds(text: str) -> float | None:
@@ -112,36 +109,3 @@ def state(text: str) -> str | None:
     ('CANCELLED', 'COMPLETED', None)
     """
     return text.split(maxsplit=1)[0].rstrip("+") if text.strip() else None
-
-
-def energy_j(
-    job: float | None, batch: float | None, numbered: list[float], nodes: float | None = None
-) -> float | None:
-    """Joules of a job: its own row, else the sum of its numbered steps, else its batch step.
-
-    The job row is the sum of the numbered steps, and empty where there is only a batch script; with
-    numbered steps the batch step repeats the first node's joules, so it is never added.  Alone it
-    is the energy of a job on one node; of one on several ``nodes`` it has the first node's, and
-    what the others drew nobody counted.  Zero means that no energy plugin counted.  Slurm's signs
-    for "no value" (`NO_VALUE`, 2^64 - 2, or a negative number) are no joules; of a numbered step
-    they leave the sum unknown.
-
-    >>> energy_j(None, 6181.0, []), energy_j(14287.0, 7758.0, [14000.0, 287.0])
-    (6181.0, 14287.0)
-    >>> energy_j(None, 6181.0, [], nodes=2)
-    >>> energy_j(0.0, 0.0, [])
-    >>> energy_j(2.0**64, 6181.0, []), energy_j(None, 6181.0, [14000.0, 2.0**64])
-    (6181.0, None)
-    """
-    if job is not None and _counted(job):
-        return job
-    if any(e > 0 and not _counted(e) for e in numbered):
-        return None
-    if nodes is not None and nodes > 1:
-        batch = None
-    return next((e for e in (sum(numbered), batch) if e is not None and _counted(e)), None)
-
-
-def _counted(joules: float) -> bool:
-    """Whether a number of joules is one, and not zero."""
-    return 0 < joules < NO_VALUE_64 and joules not in NO_VALUE
