@@ -81,8 +81,8 @@ def job_energy(
     batch, extern = (_first(steps, name) for name in ("batch", "extern"))
     odd = any(map(_went_round, [own, *(s.joules for s in steps)]))
     if nodes == 1 or (nodes is None and not holes):
-        found = batch or extern
-        return found, (ROUND if found is None else BY_ANOTHER) if odd else ""
+        whole = batch or extern
+        return whole, (ROUND if whole is None else BY_ANOTHER) if odd else ""
     if nodes and batch and extern and _alike(batch, extern, nodes):
         return extern, BY_EXTERN_ROUND if odd else BY_EXTERN
     first = FIRST_NODE if batch else ONLY_EXTERN if extern else ""
