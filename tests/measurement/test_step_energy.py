@@ -14,7 +14,7 @@ from rheostat.measurement.slurm.step_energy import (
     LACKING,
     ONLY_EXTERN,
     ROUND,
-    Step,
+    StepJoules,
     job_energy,
 )
 
@@ -22,8 +22,8 @@ WRAPPED = 2.0**64 - 1e8
 
 
 def steps(batch=None, extern=None, *numbered, hours=(1.0,) * 9):
-    named = [Step("batch", batch, 3600.0, 1), Step("extern", extern, 3600.0, 16)]
-    return [*named, *(Step(str(i), e, hours[i] * 3600.0, 16) for i, e in enumerate(numbered))]
+    named = [StepJoules("batch", batch, 3600.0, 1), StepJoules("extern", extern, 3600.0, 16)]
+    return [*named, *(StepJoules(str(i), e, hours[i] * 3600.0, 16) for i, e in enumerate(numbered))]
 
 
 @pytest.mark.parametrize(

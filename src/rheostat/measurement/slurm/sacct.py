@@ -1,6 +1,6 @@
 """Read `sacct --parsable2`: one line per job and per step, any choice of fields.
 
-Step lines (``123.batch``, ``123.extern``, ``123.0``) are folded into the job line above them: they
+StepJoules lines (``123.batch``, ``123.extern``, ``123.0``) are folded into the job line above them: they
 carry its energy.  Of a job that was requeued (``sacct -D``), or stands in two exports, the latest
 run is kept, as sacct itself does; the others are noted, and what earlier runs used of the machine
 is kept beside it.  Slurm does not escape the delimiter, so a job name that contains one shifts its
@@ -63,7 +63,7 @@ from rheostat.measurement.slurm.sacct_lines import (
     number,
     times_runs,
 )
-from rheostat.measurement.slurm.step_energy import Step, job_energy
+from rheostat.measurement.slurm.step_energy import StepJoules, job_energy
 
 ROUGH = 0.01
 NUMBER = replace(VOCABULARY["job_id"], meaning="of sacct")
@@ -349,9 +349,9 @@ def _energy(run: JobRun) -> tuple[float | None, str]:
     return job_energy(_joules(run.cells), [_step(s) for s in run.steps], _nodes_of(run.cells))
 
 
-def _step(cells: Cells) -> Step:
+def _step(cells: Cells) -> StepJoules:
     nodes = _nodes_alloc(cells, slurm.tres(cells.get("AllocTRES", ""))) or _int(cells.get("NNodes"))
-    return Step(cells["step"], _joules(cells), elapsed_s(cells), nodes)
+    return StepJoules(cells["step"], _joules(cells), elapsed_s(cells), nodes)
 
 
 def _nodes_of(cells: Cells) -> int | None:

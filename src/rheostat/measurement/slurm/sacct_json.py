@@ -24,7 +24,7 @@ from rheostat.measurement.slurm.sacct import (
     sacct_table,
     with_company,
 )
-from rheostat.measurement.slurm.step_energy import Step, job_energy
+from rheostat.measurement.slurm.step_energy import StepJoules, job_energy
 
 MIB = 2.0**20
 ODD_ENERGY, ODD_CLOCK = "__odd_energy", "__odd_clock"
@@ -124,11 +124,11 @@ def _job(row: int, job: Mapping[str, Any]) -> dict[str, Any]:
     })  # fmt: skip
 
 
-def _energy(step: Mapping[str, Any]) -> Step:
+def _energy(step: Mapping[str, Any]) -> StepJoules:
     joules = unwrap(step.get("statistics", {}).get("energy", {}).get("consumed"))
     took = unwrap(step.get("time", {}).get("elapsed"))
     nodes = unwrap(step["nodes"].get("count")) if isinstance(step.get("nodes"), Mapping) else None
-    return Step(_step_of(step), _number(joules), _number(took), _number(nodes))
+    return StepJoules(_step_of(step), _number(joules), _number(took), _number(nodes))
 
 
 def _clock(step: Mapping[str, Any]) -> dict[str, str]:

@@ -42,7 +42,7 @@ BY_ANOTHER = "energy_j: of another step on the job's one node: a counter went ro
 
 
 @dataclass(frozen=True)
-class Step:
+class StepJoules:
     """Joules of a step, and what it ran for; None where they are not known."""
 
     name: str
@@ -52,7 +52,7 @@ class Step:
 
 
 def job_energy(
-    own: float | None, steps: Sequence[Step], nodes: float | None = None
+    own: float | None, steps: Sequence[StepJoules], nodes: float | None = None
 ) -> tuple[float | None, str]:
     """Joules of a job, and what there is to say of them.
 
@@ -60,14 +60,14 @@ def job_energy(
     batch step's, on several the extern step's, if its joules per node are like those of the batch
     step, which has the first node's.  The batch step is never added: it repeats the first node's.
 
-    >>> job_energy(None, [Step("batch", 6181.0)])
+    >>> job_energy(None, [StepJoules("batch", 6181.0)])
     (6181.0, '')
-    >>> job_energy(14287.0, [Step("batch", 7758.0), Step("0", 14000.0), Step("1", 287.0)])
+    >>> job_energy(14287.0, [StepJoules("batch", 7758.0), StepJoules("0", 14000.0), StepJoules("1", 287.0)])
     (14287.0, '')
-    >>> job_energy(None, [Step("batch", 1.5e6), Step("extern", 2.4e7), Step("0", 0.0)], 16)[0]
+    >>> job_energy(None, [StepJoules("batch", 1.5e6), StepJoules("extern", 2.4e7), StepJoules("0", 0.0)], 16)[0]
     24000000.0
-    >>> job_energy(None, [Step("batch", 1.5e6), Step("extern", 1.5e6), Step("0", 0.0)], 16)[0]
-    >>> job_energy(0.0, [Step("batch", 0.0)])
+    >>> job_energy(None, [StepJoules("batch", 1.5e6), StepJoules("extern", 1.5e6), StepJoules("0", 0.0)], 16)[0]
+    >>> job_energy(0.0, [StepJoules("batch", 0.0)])
     (None, '')
     """
     numbered = [s for s in steps if s.name.isdigit()]
@@ -95,12 +95,12 @@ def _alike(batch: float, extern: float, nodes: float) -> bool:
     return least <= extern / batch <= most
 
 
-def _first(steps: Sequence[Step], name: str) -> float | None:
+def _first(steps: Sequence[StepJoules], name: str) -> float | None:
     counted = (s.joules for s in steps if s.name == name and s.joules and _counted(s.joules))
     return next(counted, None)
 
 
-def _lacking(steps: Sequence[Step]) -> float:
+def _lacking(steps: Sequence[StepJoules]) -> float:
     """Share of the node-hours of steps of which no joules were counted."""
     every = [(s.runtime_s or 0.0) * (s.nodes or 1.0) for s in steps]
     lost = [t for t, s in zip(every, steps, strict=True) if not s.joules]
