@@ -1,6 +1,6 @@
 """Read `sacct --parsable2`: one line per job and per step, any choice of fields.
 
-StepJoules lines (``123.batch``, ``123.extern``, ``123.0``) are folded into the job line above them: they
+Step lines (``123.batch``, ``123.extern``, ``123.0``) are folded into the job line above them: they
 carry its energy.  Of a job that was requeued (``sacct -D``), or stands in two exports, the latest
 run is kept, as sacct itself does; the others are noted, and what earlier runs used of the machine
 is kept beside it.  Slurm does not escape the delimiter, so a job name that contains one shifts its

@@ -60,15 +60,14 @@ def job_energy(
     batch step's, on several the extern step's, if its joules per node are like those of the batch
     step, which has the first node's.  The batch step is never added: it repeats the first node's.
 
-    >>> job_energy(None, [StepJoules("batch", 6181.0)])
-    (6181.0, '')
-    >>> job_energy(14287.0, [StepJoules("batch", 7758.0), StepJoules("0", 14000.0), StepJoules("1", 287.0)])
-    (14287.0, '')
-    >>> job_energy(None, [StepJoules("batch", 1.5e6), StepJoules("extern", 2.4e7), StepJoules("0", 0.0)], 16)[0]
-    24000000.0
-    >>> job_energy(None, [StepJoules("batch", 1.5e6), StepJoules("extern", 1.5e6), StepJoules("0", 0.0)], 16)[0]
-    >>> job_energy(0.0, [StepJoules("batch", 0.0)])
-    (None, '')
+    >>> parts = {"batch": 5.0, "extern": 9.0, "0": 0.0}
+    >>> batch, extern, zero = (StepJoules(name, e) for name, e in parts.items())
+    >>> job_energy(None, [batch]), job_energy(7.0, [batch, StepJoules("0", 7.0)])
+    ((5.0, ''), (7.0, ''))
+    >>> job_energy(None, [batch, extern, zero], nodes=2)[0]
+    9.0
+    >>> job_energy(None, [batch, zero], nodes=2)[0], job_energy(0.0, [zero])
+    (None, (None, ''))
     """
     numbered = [s for s in steps if s.name.isdigit()]
     holes = any(_went_round(s.joules) for s in numbered)
