@@ -71,9 +71,9 @@ def without_other_data(case: Case, whole: Sequence[Marked], left: Left) -> Left:
     draws = shared_draws(case)
     if case.reference.starts_dearly or draws.more or not draws.lines:
         return left
-    marks = replace(draws, theirs=([m.text for m in whole], draws.theirs[1]))
-    seen = _on_kinds(case, whole, marks, left.seen, KINDS)
-    less = replace(marks, ours=without_bases(draws.ours), theirs=without_bases(marks.theirs))
+    both = replace(draws, theirs=([m.text for m in whole], draws.theirs[1]))
+    seen = _on_kinds(case, whole, both, left.seen, KINDS)
+    less = replace(both, ours=without_bases(draws.ours), theirs=without_bases(both.theirs))
     seen = _on_kinds(case, whole, less, seen, LESS_KINDS)
     return left_by(whole, seen, left, case.candidate)
 
