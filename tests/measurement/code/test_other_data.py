@@ -10,7 +10,7 @@ import pytest
 from rheostat.measurement.code import verifier
 from rheostat.measurement.code.altered import other_data as judged
 from rheostat.measurement.code.altered.data_sites import DataSite, _Drawing, _generators
-from rheostat.measurement.code.altered.other_data import other_data
+from rheostat.measurement.code.altered.other_data import _signs, other_data
 from rheostat.measurement.code.case import Case, RungOptions
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.programs.program_inputs import InputRange, ProgramInputs
@@ -52,13 +52,20 @@ int main(int argc, char **argv) {
 ORIGINAL = {"MANY": "int", "SUMMED": "sum += a[i] / 7.0;", "MOST": "if (a[i] > a[at]) at = i;"}
 INPUTS = ProgramInputs({"n": InputRange(1, 300), "seed": InputRange(1, 9**6, kind="seed")},
                        ("{n}", "{seed}"))  # fmt: skip
+PARTS = {
+    "= draw() % 1000000;": "= below(1000000);",
+    "int main": "static unsigned below(unsigned n) { return draw() % n; }\nint main",
+}
 RIGHT: dict[str, dict[str, str]] = {
     "the other way round": {
         "SUMMED": "sum += a[n - 1 - i] / 7.0;",
         "MOST": "if (a[n - 1 - i] >= a[at] && (a[n - 1 - i] > a[at] || i)) at = n - 1 - i;",
     },
-    "draws by parts of its own": {"= draw() % 1000000;": "= (draw() & 0xfffff) % 1000000;",
-                                   "MOST": "if (a[i] >= a[at]) at = i;"},
+    "draws by parts of its own": PARTS,
+    "keeps what is drawn whole": {"= draw() % 1000000;": "= draw(), a[i] %= 1000000;"},
+    "draws by parts and by a generator of its own": PARTS | {
+        "s >> 4": "(unsigned)((unsigned long)s >> 4)", "MOST": "if (a[i] >= a[at]) at = i;",
+    },
 }  # fmt: skip
 WRONG = {
     "the last of equals": {"MOST": "if (a[i] >= a[at]) at = i;"},
@@ -76,6 +83,7 @@ WRONG = {
         "if (a[i] > a[at] || (before > 20 && row == 0 && a[i - 1])) at = i;",
     },
     "a record by one alone": {"MOST": "if (a[i] > a[at] + (a[i] == a[at] + 1)) at = i;"},
+    "the last of equals, by parts of its own": PARTS | {"MOST": "if (a[i] >= a[at]) at = i;"},
     "a draw of its own": {"MOST": "if (a[i] > a[at]) at = i + (s % 99991 == 5);"},
     "a rare seed's factor": {"sum * strong": "sum * 3.0"},
 }
@@ -142,6 +150,16 @@ def test_a_generator_of_which_all_keep_parts_keeps_none_for_data_itself() -> Non
     takes |= {"%l": "load i32, ptr %p", "%w": "and i32 %l, 1"}
     kept = replace(part, how="and", greatest=1, of="%l")
     assert _generators([makes, one], [part, kept]) == {"draw"}
+
+
+def test_a_line_is_a_generator_s_where_it_is_so_in_one_of_two_programs() -> None:
+    given = DataSite("draw", "", "return s >> 4;", "lshr", 32, 9, "%x")
+    part = DataSite("main", "", "a = draw() % 10;", "urem", 32, 9, "%c")
+    (kept, theirs), (inner, other) = _signs(
+        [[replace(given, of_generator=True), part]], [[given, part]]
+    )
+    assert kept == theirs == {part.text: {part.sign}}
+    assert inner == other == {given.text: {given.sign}}
 
 
 @pytest.mark.skipif(bool(LACKING), reason=LACKING)

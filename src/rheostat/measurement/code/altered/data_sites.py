@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from rheostat.measurement.code.altered.data_hashes import STEP, VALUE, DataHashes
@@ -55,6 +55,7 @@ class DataSite:
     """A row that keeps a part of a random number, and the greatest that the part can be.
 
     ``greatest`` is a number, or the value of LLVM's text that the part is less than.
+    ``of_generator``: all that draw keep a part of what this part is made into.
     """
 
     function: str
@@ -64,6 +65,7 @@ class DataSite:
     bits: int
     greatest: int | str
     of: str = ""
+    of_generator: bool = False
 
     @property
     def sign(self) -> tuple[str, int, int | str]:
@@ -157,11 +159,11 @@ def data_sites(
     sites = [[s for f in some for s in _sites(f, lines)]
              for lines, some in zip(every_lines, every, strict=True)]  # fmt: skip
     inner = _generators(functions, [s for some in sites for s in some])
-    return [[s for s in some if s.function not in inner] for some in sites]
+    return [[replace(s, of_generator=s.function in inner) for s in some] for some in sites]
 
 
 def _generators(functions: Sequence[_Drawing], sites: Sequence[DataSite]) -> set[str]:
-    """Functions of whose random numbers every caller keeps a part: their own parts are no data."""
+    """Functions of whose random numbers every caller keeps a part."""
     parted, whole = set[str](), set[str]()
     for f in functions:
         made = {v for s in sites if s.function == f.name and s.of for v in f.made_of(s.of)}

@@ -41,7 +41,7 @@ KINDS = {
 }
 WHY = "the same lines draw the data of both, and the original bears them"
 SOME, SMALL, MOST_CPU_S, RUN_CPU_S, MARKED_CPU_S = 24, 240, 0.09, 0.5, 0.5
-"""Inputs of each kind of data and small ones, CPU seconds of all, of one run, of all with marks."""
+"""Inputs of any size and small ones, CPU seconds, half for each; of one run; of all with marks."""
 SMALL_SHARE = 5
 """One in so many of many inputs is small; these come first."""
 DEAR_KINDS, DEAR_SOME, DEAR_CPU_S = (4,), 4, 4.0
@@ -118,6 +118,7 @@ def _can_be_built(case: Case) -> bool:
     return not any(p.language == "opencl" and FLOATS.search(p.text) for p in programs)
 
 
+Sites = Sequence[Sequence[DataSite]]
 Texts = tuple[list[str], list[list[DataSite]]]
 
 
@@ -140,8 +141,9 @@ def shared_draws(case: Case) -> SharedDraws:
     if texts is None:
         return SharedDraws()
     ours, theirs = texts
-    signs = _signs(ours[1]), _signs(theirs[1])
-    return SharedDraws(ours, theirs, _alike(*signs), frozenset(_more_draws(*signs)))
+    kept, given = _signs(ours[1], theirs[1])
+    lines = _alike(*kept) or _alike(*given)
+    return SharedDraws(ours, theirs, lines, frozenset(_more_draws(*kept)))
 
 
 def _texts(case: Case) -> tuple[Texts, Texts] | None:
@@ -159,10 +161,17 @@ def _texts(case: Case) -> tuple[Texts, Texts] | None:
 Signs = dict[str, set[tuple[str, int, int | str]]]
 
 
-def _signs(sites: Sequence[Sequence[DataSite]]) -> Signs:
-    made: Signs = {}
-    for site in (s for some in sites for s in some):
-        made.setdefault(site.text, set()).add(site.sign)
+def _signs(ours: Sites, theirs: Sites) -> tuple[tuple[Signs, Signs], tuple[Signs, Signs]]:
+    """By what lines both keep parts of random numbers, and by what their generators give these.
+
+    A line is a generator's where it is so in one of them.
+    """
+    made: tuple[tuple[Signs, Signs], tuple[Signs, Signs]] = ({}, {}), ({}, {})
+    every = [[s for some in sites for s in some] for sites in (ours, theirs)]
+    inner = {s.text for sites in every for s in sites if s.of_generator}
+    for which, sites in enumerate(every):
+        for site in sites:
+            made[site.text in inner][which].setdefault(site.text, set()).add(site.sign)
     return made
 
 
@@ -285,13 +294,17 @@ def _rounded(number: int, row: str) -> str:
 def known_on(case: Case, original: Built, kind: int) -> list[tuple[ProgramInput, str]]:
     """Inputs on which the original ends well and prints finite numbers on such data."""
     reference = case.reference
-    many = case.many
-    some = [*many[:: len(many) // SOME + 1], *many[: len(many) // SMALL_SHARE][:SMALL]]
-    inputs = [*(e.given for e in (*reference.small, *reference.edges)), *(g for g, _ in some)]
-    inputs = inputs[:DEAR_SOME] if reference.starts_dearly else inputs
-    outputs = printed_on(case, original, inputs, kind)
-    return [(g, o) for g, o in zip(inputs, outputs, strict=False)
-            if o is not None and not NOT_FINITE.search(o)]  # fmt: skip
+    many = [given for given, _ in case.many]
+    of_any_size = [e.given for e in (*reference.small, *reference.edges)]
+    of_any_size += many[:: len(many) // SOME + 1]
+    groups = [many[: len(many) // SMALL_SHARE][:SMALL], of_any_size]
+    groups = [of_any_size[:DEAR_SOME]] if reference.starts_dearly else groups
+    known = list[tuple[ProgramInput, str]]()
+    for inputs in filter(None, groups):
+        outputs = printed_on(case, original, inputs, kind, share=1 / len(groups))
+        known += [(g, o) for g, o in zip(inputs, outputs, strict=False)
+                  if o is not None and not NOT_FINITE.search(o)]  # fmt: skip
+    return known
 
 
 def _apart(
@@ -312,13 +325,17 @@ def _apart(
 
 def printed_on(
     case: Case, built: Built, inputs: Sequence[ProgramInput], kind: int, noise: int = 0,
-    *, shares: bool = True, kept: Path | None = None,
+    *, shares: bool = True, share: float = 1.0, kept: Path | None = None,
 ) -> list[str | None]:  # fmt: skip
-    """What a program prints on such data; one with marks leaves them in the folder ``kept``."""
+    """What a program prints on such data; one with marks leaves them in the folder ``kept``.
+
+    ``share``: of the CPU seconds that there are.
+    """
     limits = case.limits(case.reference.small[0])
     run_s, most_s = RUN_CPU_S, MARKED_CPU_S if kept else MOST_CPU_S
     if case.reference.starts_dearly:
         run_s = most_s = DEAR_CPU_S
+    most_s *= share
     limits = replace(limits, cpu_s=min(limits.cpu_s, run_s))
     environment = {"RHEOSTAT_DATA": str(kind), "RHEOSTAT_NOISE": str(noise)}
     if shares:

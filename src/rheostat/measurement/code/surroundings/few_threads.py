@@ -1,15 +1,18 @@
-"""Many inputs on two and three threads: what goes wrong where few large parts meet.
+"""Many inputs on few threads: what goes wrong where few large parts meet.
 
 A path that crosses a border often shows in one input of a hundred, and with more parts in none.
+What goes through four parts or more shows on two and three threads in none.
 """
 
 from __future__ import annotations
 
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.parsing.compare_output import differences
+from rheostat.measurement.code.surroundings.thousand_threads import BY_NUMBER
 from rheostat.measurement.code.verdict import Finding
 
-COUNTS = (2, 3)
+COUNTS, MORE_PARTS = (2, 3), (5, 8)
+"""The latter for a candidate that asks for a thread's number, as its parts may go by it."""
 INPUTS, MOST_S = 512, 0.3
 """Inputs for each number of threads, and CPU seconds in which as many of them as may be are run."""
 
@@ -24,7 +27,8 @@ def on_few_threads(case: Case) -> list[Finding]:
     """
     reference = case.reference
     known = case.many[:: len(case.many) // INPUTS + 1]
-    for count in COUNTS if known else ():
+    more = MORE_PARTS if BY_NUMBER.search(case.candidate.text) else ()
+    for count in (*COUNTS, *more) if known else ():
         limits = case.limits(reference.expected[0], count)
         every = [given for given, _ in known]
         outputs = case.bench.run_each(case.built, every, limits, threads=count, most_cpu_s=MOST_S)
