@@ -174,8 +174,8 @@ def test_many_inputs_are_run_from_one_start(tmp_path):
     folder = tmp_path / "built"
     folder.mkdir()
     says = folder / "program"
-    says.write_text('#!/bin/sh\n[ "$1" = bad ] && exit 3\n'
-                    '[ "$1" = last ] && kill -9 $PPID\necho "$1 $(cat)"\n')  # fmt: skip
+    says.write_text('#!/bin/sh\n[ "$1" = bad ] && exit 3\n[ "$1" = last ] && kill -9 $PPID\n'
+                    'echo "$1 $(cat) $KMP_AFFINITY"\n')  # fmt: skip
     says.chmod(0o755)
     made = Built(program("candidate"), GCC, folder, done(), ("./program",))
     every = [ProgramInput((x,), stdin) for x, stdin in
@@ -183,7 +183,7 @@ def test_many_inputs_are_run_from_one_start(tmp_path):
     limits = SandboxLimits(wall_s=10.0)
     outputs = Workbench(Unsafe(), tmp_path).run_each(made, every, limits)
     assert Workbench(Unsafe(), tmp_path).run_each(made, [], limits) == []  # none was quick enough
-    assert outputs == ["7 in\n", None, "a b \n", None, None]
+    assert outputs == ["7 in disabled\n", None, "a b  disabled\n", None, None]
 
 
 LEAVES = """

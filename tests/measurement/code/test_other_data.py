@@ -89,6 +89,11 @@ WRONG = {
 }
 
 
+@pytest.fixture(autouse=True)
+def _time_for_all_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judged, "MOST_CPU_S", 5.0)
+
+
 def _program(changed: dict[str, str]) -> Program:
     text = TEXT
     for old, new in (changed | {k: v for k, v in ORIGINAL.items() if k not in changed}).items():

@@ -42,6 +42,8 @@ WITHOUT_RUNTIME = ("-Wl,--unresolved-symbols=ignore-all,-z,notext", "-o", BINARY
 WITHOUT_FLAGS = "the build command does not pass {flags} on, so that nothing would be checked"
 MOST_OUTPUTS_B = 2**23
 """Of many runs together."""
+SOON_BEGUN = {"LD_BIND_NOW": "1", "KMP_AFFINITY": "disabled", "OMP_TOOL": "disabled"}
+"""Or each of many runs looks for functions, and LLVM's OpenMP for processors and tools."""
 OWN_SHADOW_B = 0
 """Sanitizers and valgrind reserve more addresses than they use, so these are not limited."""
 
@@ -289,9 +291,8 @@ class Workbench:
                 os.link(made.folder / made.binary, built.folder / f"{name}.so")
         whole = replace(limits, wall_s=10 * limits.wall_s, output_b=MOST_OUTPUTS_B)
         wrapper = ("env", f"LD_PRELOAD={' '.join(f'./{name}.so' for name in names)}")
-        found_before = {"LD_BIND_NOW": "1"}  # what libraries have is looked up once, not by each
         return self.run(built, given, wrapper=wrapper, limits=whole, threads=threads, kept=kept,
-                        environment={**(environment or {}), **found_before})  # fmt: skip
+                        environment={**(environment or {}), **SOON_BEGUN})  # fmt: skip
 
 
 def _command(built: Built, called: str) -> tuple[str, ...]:

@@ -304,6 +304,8 @@ def known_on(case: Case, original: Built, kind: int) -> list[tuple[ProgramInput,
         outputs = printed_on(case, original, inputs, kind, share=1 / len(groups))
         known += [(g, o) for g, o in zip(inputs, outputs, strict=False)
                   if o is not None and not NOT_FINITE.search(o)]  # fmt: skip
+        if not known:  # on such data it may never end
+            break
     return known
 
 
