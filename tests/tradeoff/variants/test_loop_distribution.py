@@ -153,7 +153,7 @@ def test_macros_of_other_files_are_known() -> None:
     body = KERNELS["columns"].replace("s[j] = 0;", "s[j] = VALUE(0);")
     files = {"f.c": '#include "f.h"\n' + WHOLE.format(body=body)}
     (variant,) = in_another_order(Program(files, "serial"))
-    assert variant.change == "sums kept in scalars"
+    assert not variant.change.startswith(REORDERED)
     files["f.h"] = "#define VALUE(x) x##.0\n"
     (variant,) = in_another_order(Program(files, "serial"))
     assert variant.change.startswith(REORDERED)
@@ -168,7 +168,7 @@ def test_sums_are_kept_in_scalars_beside_another_order() -> None:
 }
 """
     made, changes = prepared(text)
-    assert changes == "sums kept in scalars"
+    assert changes.startswith("sums kept in scalars")
     assert "sum1 = b[i][j] * x[j] + sum1;" in made
     (variant,) = in_another_order(Program({"a.c": text}, "serial"))
     assert (variant.text, variant.change) == (made, changes)

@@ -18,7 +18,7 @@ PURE = frozenset(
         "sqrt sin cos tan asin acos atan atan2 sinh cosh tanh exp exp2 log log2 log10 log1p expm1",
         "pow fabs fmin fmax fmod floor ceil round trunc cbrt hypot erf erfc fma abs labs llabs",
         "sizeof sqrtf sinf cosf tanf expf logf powf fabsf fminf fmaxf floorf ceilf llround lround",
-        "rint copysign isnan isfinite isinf",
+        "__typeof__ rint copysign isnan isfinite isinf",
     )
     for name in line.split()
 )

@@ -27,6 +27,7 @@ from rheostat.tradeoff.variants.affine_text import SHARED, UNEVEN, WIDE, AffineT
 from rheostat.tradeoff.variants.c_source import CSource
 from rheostat.tradeoff.variants.loop_blocks import BLOCK
 from rheostat.tradeoff.variants.scalar_sums import accumulated
+from rheostat.tradeoff.variants.unroll_and_jam import jammed
 from rheostat.tradeoff.variants.variant import Steps, Variant
 
 Tree = Any  # islpy.ScheduleNode
@@ -108,7 +109,8 @@ def rescheduled(text: str, schedule: NestSchedule, *, headers: str = "") -> str 
     if not edits:
         return None
     whole = source.edited(edits)
-    return accumulated(whole, headers=headers) or whole
+    whole = accumulated(whole, headers=headers) or whole
+    return jammed(whole, headers=headers) or whole
 
 
 def scheduled(text: str, flags: tuple[str, ...], *, headers: str = "") -> Steps:

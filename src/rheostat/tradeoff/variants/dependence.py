@@ -238,8 +238,10 @@ def _array(result: Dependence, name: str, mine: list[Access], body: Body, variab
     inner = ({x.variable for x in body.source.inside(result.loop)} | body.local) - {variable}
     counted = {x.variable for x in body.source.loops}
     writes = [a for a in mine if a.kind != READ]
+    step = re.fullmatch(rf"{variable}\s*\+=\s*(\d+)", result.loop.step)
+    by = int(step[1]) if step else 1
     apart = max(
-        (_apart(w, a, variable, inner, counted) for w in writes for a in mine), default=SAFE
+        (_apart(w, a, variable, inner, counted, by) for w in writes for a in mine), default=SAFE
     )
     if apart == SAFE:
         return
@@ -255,20 +257,47 @@ def _array(result: Dependence, name: str, mine: list[Access], body: Body, variab
     result.worse(apart, f"{name} is written where another iteration may look")
 
 
-def _apart(write: Access, other: Access, variable: str, inner: set[str], counted: set[str]) -> int:
+def apart_by(source: CSource, mine: list[Access], variable: str, moving: set[str]) -> bool:
+    """Whether accesses to an array are at other places wherever a variable has other values.
+
+    Parameters
+    ----------
+    source : CSource
+        The file.
+    mine : list of Access
+        All of the array.
+    variable : str
+        Which.
+    moving : set of str
+        Variables that may have any value at the same time.
+
+    Returns
+    -------
+    bool
+        False also where it is not known.
+    """
+    counted = {x.variable for x in source.loops}
+    return all(_apart(w, a, variable, moving, counted) == SAFE
+               for w in mine if w.kind != READ for a in mine)  # fmt: skip
+
+
+def _apart(
+    write: Access, other: Access, variable: str, inner: set[str], counted: set[str], step: int = 1
+) -> int:
     """Whether a write and another access of different iterations are at different places."""
     if len(write.subscripts) != len(other.subscripts):
         return UNKNOWN
     pairs = list(zip(write.subscripts, other.subscripts, strict=True))
-    levels = [_dimension(w, o, variable, inner, counted) for w, o in pairs]
+    levels = [_dimension(w, o, variable, inner, counted, step) for w, o in pairs]
     if SAFE in levels or meet_in_one(pairs, variable, inner):
         return SAFE
     return CONFLICT if all(x == CONFLICT for x in levels) else UNKNOWN
 
 
 def _dimension(
-    write: Polynomial, other: Polynomial, variable: str, inner: set[str], counted: set[str]
-) -> int:
+    write: Polynomial, other: Polynomial, variable: str, inner: set[str], counted: set[str],
+    step: int,
+) -> int:  # fmt: skip
     """One subscript, A i + r against B i + q: apart if A = B and r, q stay within a row."""
     mine, its = split(write, variable), split(other, variable)
     if mine is None or its is None:
@@ -280,7 +309,11 @@ def _dimension(
         return CONFLICT if same or not (moving or is_data(rest) or is_data(rest_)) else UNKNOWN
     if slope != slope_:
         return UNKNOWN
-    return _within(slope, rest, added(rest, rest_, -1), inner, counted)
+    shift = added(rest, rest_, -1)
+    few = set(slope) == {()} and set(shift) <= {()} and not names_in(rest) & inner
+    if few and not is_data(rest) and abs(shift.get((), 0)) < step * abs(slope[()]):
+        return SAFE  # a loop in steps of four has four elements of its own
+    return _within(slope, rest, shift, inner, counted)
 
 
 def _within(

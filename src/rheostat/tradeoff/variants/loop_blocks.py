@@ -14,14 +14,14 @@ BLOCK = 64
 
 def blocked(source: CSource, loop: Loop) -> str | None:
     """The text with a loop over blocks around a loop; None where it does not count up by one."""
-    kind, variable = _type_of(source, loop), loop.variable
+    kind, variable = declared_type(source, loop.function, loop.variable), loop.variable
     counts_up = re.fullmatch(rf"{variable}\+\+|\+\+{variable}", re.sub(r"\s", "", loop.step))
     begin, end = loop.head
     condition = loop.node.child_by_field_name("condition")
     operator = source.text_of(condition.child_by_field_name("operator"))
     name = f"{variable}_block"
     taken = identifiers(source, loop.node) | {x.variable for x in source.around(loop)}
-    if not counts_up or kind is None or operator != "<" or name in taken:
+    if not counts_up or kind not in ("int", "long", "size_t") or operator != "<" or name in taken:
         return None
     low, high = source.text_of(loop.low), source.text_of(loop.high)
     last = f"{name} + {BLOCK}"
@@ -34,16 +34,14 @@ def blocked(source: CSource, loop: Loop) -> str | None:
     return source.edited([(begin, end, f"{outer}\n{indent_of(source, begin)}  {inner}")])
 
 
-def _type_of(source: CSource, loop: Loop) -> str | None:
-    """The type that a loop's variable was declared with, where it is a plain integer."""
-    for node in walk(source.functions[loop.function]):
+def declared_type(source: CSource, function: str, name: str) -> str:
+    """The type that a function or its parameters declare a name with; empty where they do not."""
+    for node in walk(source.functions[function]):
         if node.type not in ("declaration", "parameter_declaration"):
             continue
-        if loop.variable in {declared_name(source, d)
-                             for d in node.children_by_field_name("declarator")}:  # fmt: skip
-            kind = source.text_of(node.child_by_field_name("type"))
-            return kind if kind in ("int", "long", "size_t") else None
-    return None
+        if name in {declared_name(source, d) for d in node.children_by_field_name("declarator")}:
+            return source.text_of(node.child_by_field_name("type"))
+    return ""
 
 
 def indent_of(source: CSource, at: int) -> str:

@@ -23,6 +23,7 @@ from rheostat.tradeoff.variants.loop_order import (
     nested_in,
 )
 from rheostat.tradeoff.variants.scalar_sums import KEPT, accumulated
+from rheostat.tradeoff.variants.unroll_and_jam import JAMMED, jammed
 from rheostat.tradeoff.variants.variant import Variant
 
 REORDERED = "loops in another order"
@@ -102,7 +103,7 @@ def prepared(text: str, *, headers: str = "") -> tuple[str, str]:
     ''
     """
     changes = []
-    for said, change in ((REORDERED, reordered), (KEPT, accumulated)):
+    for said, change in ((REORDERED, reordered), (KEPT, accumulated), (JAMMED, jammed)):
         if (made := change(text, headers=headers)) is not None:
             text = made
             changes.append(said)

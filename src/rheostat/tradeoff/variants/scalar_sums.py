@@ -83,10 +83,10 @@ def _sums(source: CSource, loop: Loop) -> dict[str, list[Node]]:
         return {}
     moved = {loop.variable} | _set_in(source, inside)
     sums: dict[str, list[Node]] = {}
-    for node in _own_statements(loop):
+    for node in own_statements(loop):
         left = node.child_by_field_name("left")
         array = _base(source, left)
-        if not array or not _adds(source, node) or moved & identifiers(source, left):
+        if not array or not adds(source, node) or moved & identifiers(source, left):
             continue
         place = source.text_of(left)
         named = (x for x in inside if x.type == "identifier" and source.text_of(x) == array)
@@ -96,7 +96,7 @@ def _sums(source: CSource, loop: Loop) -> dict[str, list[Node]]:
     return sums
 
 
-def _own_statements(loop: Loop) -> list[Node]:
+def own_statements(loop: Loop) -> list[Node]:
     """Assignments that are made in each iteration."""
     alone = loop.body.type != "compound_statement"
     parts = [loop.body] if alone else loop.body.named_children
@@ -113,7 +113,7 @@ def _set_in(source: CSource, inside: list[Node]) -> set[str]:
     return declared | {source.text_of(x) for x in changed if x.type == "identifier"}
 
 
-def _adds(source: CSource, node: Node) -> bool:
+def adds(source: CSource, node: Node) -> bool:
     """Whether an assignment adds to what it sets, or takes from it."""
     left, right = (node.child_by_field_name(n) for n in ("left", "right"))
     operator = source.text_of(node.child_by_field_name("operator"))
