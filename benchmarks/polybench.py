@@ -51,8 +51,9 @@ from rheostat.questions.code.variant_store import VariantStore
 from rheostat.tradeoff.variants.affine_schedules import scheduled
 from rheostat.tradeoff.variants.c_source import CSource
 from rheostat.tradeoff.variants.compilers import COMPILERS, shared_by_compilers
-from rheostat.tradeoff.variants.dependence import CONFLICT, dependence
+from rheostat.tradeoff.variants.dependence import dependence
 from rheostat.tradeoff.variants.loop_distribution import in_another_order
+from rheostat.tradeoff.variants.subscripts import CONFLICT
 
 FLAGS = ("-O3", "-I.", "-DPOLYBENCH_DUMP_ARRAYS", "-DPOLYBENCH_USE_C99_PROTO",
          "-DPOLYBENCH_USE_RESTRICT", "-lm")  # fmt: skip

@@ -12,10 +12,13 @@ import pytest
 pytest.importorskip("tree_sitter_c")
 pytest.importorskip("islpy", reason="pip install 'rheostat[code]'")
 
+import islpy
+
 from rheostat.measurement.code.programs.program import Program
 from rheostat.questions.code.code_search import searched_chains
 from rheostat.questions.code.variant_store import VariantStore
 from rheostat.tradeoff.variants.affine_loops import regions
+from rheostat.tradeoff.variants.affine_scalars import in_elements
 from rheostat.tradeoff.variants.affine_schedules import SCHEDULES, rescheduled
 from rheostat.tradeoff.variants.c_source import CSource
 
@@ -35,6 +38,17 @@ NESTS = {
     "swapped": "for (i = 0; i < n; i++) for (j = 0; j < n; j++)"
     " c[j][i] += 2 * b[j][(i * 7) % n] - t[i];",
 }
+ARRAYS = "extern double a[N][N], b[N][N], c[N][N];"
+SCALARS = {
+    "factors": ARRAYS
+    + " double w; for (i = 0; i < n; i++) { for (j = 0; j < i; j++) { w = a[i][j];"
+    " for (k = 0; k < j; k++) w -= a[i][k] * a[k][j]; a[i][j] = w / (a[j][j] + 9); }"
+    " for (j = i; j < n; j++) { w = a[i][j]; for (k = 0; k < i; k++) w -= a[i][k] * a[k][j];"
+    " a[i][j] = w; } }",
+    "rows": ARRAYS + " double w; for (i = 0; i < n; i++) for (j = 0; j < n; j++) { w = 0.5;"
+    " for (k = 0; k < n; k++) w = w + b[i][k] * b[k][j]; c[i][j] = 2 * w; }",
+}
+NESTS |= SCALARS
 PROGRAM = """#include <stdio.h>
 #define N 70
 static double a[N][N], b[N][N], c[N][N], s[N], t[N], f[N * N];
@@ -92,6 +106,36 @@ def test_an_outer_loop_that_carries_is_kept_and_a_loop_within_is_shared() -> Non
     shared = lines.index("#pragma omp parallel for")
     assert lines[shared - 1].startswith("for (long c0 = 0;"), "columns one behind the other"
     assert lines[shared + 1].startswith("for (long c1 = (c0 + 1);"), "rows below at once"
+
+
+@pytest.mark.parametrize("name", SCALARS)
+def test_a_scalar_that_stands_for_an_element_is_in_no_ones_way(name: str) -> None:
+    text = _function(name)
+    made = in_elements(text, islpy)
+    assert not re.search(r"\bw [-+]?=", made)
+    assert "#pragma omp parallel for" in (rescheduled(text, TILES) or "")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "w = 0; for (k = 0; k < n; k++) w += c[i][k]; c[i][j] = w;",  # looks at the element
+        "w = 0; for (k = 0; k < n; k++) w += b[i][k]; c[i][j] = c[i][j] + w;",
+        "w = 0; for (k = 0; k < n; k++) w += b[i][k]; c[i][j] = w; b[i][j] = w;",
+        "for (k = 0; k < n; k++) w += b[i][k]; c[i][j] = w;",  # an earlier iteration's
+        "w = 0; for (k = 0; k < n; k++) { w += b[i][k]; c[i][j] = w; }",
+        "w = 0; for (k = 0; k < n; k++) w += b[i][k]; e[i] = w;",  # of another type
+        "w = 0; for (k = 0; k < n; k++) w += b[i][k]; c[i][p[j]] = w;",
+    ],
+)
+def test_a_scalar_that_is_more_than_an_element_stays(body: str) -> None:
+    text = ("static double b[9][9], c[9][9]; float e[9]; int p[9];\nvoid f(int n) {"
+            f" int i, j, k; double w = 0; for (i = 0; i < n; i++) for (j = 0; j < n; j++) {{"
+            f" {body} }} }}")  # fmt: skip
+    assert in_elements(text, islpy) == text
+    rest = "for (i = 0; i < n; i++) for (j = 0; j < n; j++) { w = 0; c[i][j] = w; }"
+    text = f"double c[9][9];\nvoid f(int n) {{ int i, j; double w; {rest} c[0][0] += w; }}"
+    assert in_elements(text, islpy) == text
 
 
 def test_two_sums_in_two_directions_are_taken_apart() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rheostat.measurement.code.programs.program import Program
 from rheostat.questions.code.code_search import searched_chains
 from rheostat.tradeoff.variants.c_source import CSource
-from rheostat.tradeoff.variants.dependence import CONFLICT, SAFE, UNKNOWN, dependence
+from rheostat.tradeoff.variants.dependence import dependence
 from rheostat.tradeoff.variants.openmp import PragmaSites
 from rheostat.tradeoff.variants.refactorings import (
     REFACTORINGS,
@@ -23,6 +23,7 @@ from rheostat.tradeoff.variants.refactorings import (
     multiplied,
     without_roots,
 )
+from rheostat.tradeoff.variants.subscripts import CONFLICT, SAFE, UNKNOWN
 
 HEAD = "void f(long n, long m, double *a, double *b, long *x) {\n  double s, t;\n  long i, j, k;\n"
 

@@ -15,7 +15,7 @@ from rheostat.measurement.code.programs.program import Program
 from rheostat.questions.code.code_search import searched_chains
 from rheostat.questions.code.variant_store import VariantStore
 from rheostat.tradeoff.variants.c_source import CSource
-from rheostat.tradeoff.variants.dependence import CONFLICT, SAFE, UNKNOWN, dependence
+from rheostat.tradeoff.variants.dependence import dependence
 from rheostat.tradeoff.variants.loop_blocks import BLOCK, counter
 from rheostat.tradeoff.variants.loop_distribution import (
     REORDERED,
@@ -23,6 +23,7 @@ from rheostat.tradeoff.variants.loop_distribution import (
     prepared,
     reordered,
 )
+from rheostat.tradeoff.variants.subscripts import CONFLICT, SAFE, UNKNOWN
 
 KERNELS = {
     "product": "for (i = 0; i < n; i++) for (j = 0; j < n; j++) { c[i][j] = 0.5;"

@@ -7,8 +7,9 @@ import pytest
 pytest.importorskip("tree_sitter_c")
 
 from rheostat.tradeoff.variants.c_source import CSource
-from rheostat.tradeoff.variants.dependence import CONFLICT, SAFE, UNKNOWN, dependence
+from rheostat.tradeoff.variants.dependence import dependence
 from rheostat.tradeoff.variants.openmp import PragmaSites
+from rheostat.tradeoff.variants.subscripts import CONFLICT, SAFE, UNKNOWN
 
 HEAD = (
     "void f(long n, double *a, double *b, long *x) {\n  double s = 0, m = 0, t;\n  long i, j, k;\n"

@@ -11,9 +11,13 @@ import pytest
 pytest.importorskip("tree_sitter_c")
 
 from rheostat.tradeoff.variants.c_source import CSource
-from rheostat.tradeoff.variants.dependence import CONFLICT, SAFE, dependence
+from rheostat.tradeoff.variants.dependence import dependence
+from rheostat.tradeoff.variants.loop_blocks import is_rest
 from rheostat.tradeoff.variants.loop_distribution import prepared
+from rheostat.tradeoff.variants.openmp import PragmaSites
+from rheostat.tradeoff.variants.placement import PragmaPlacement
 from rheostat.tradeoff.variants.scalar_sums import accumulated
+from rheostat.tradeoff.variants.subscripts import CONFLICT, SAFE
 from rheostat.tradeoff.variants.unroll_and_jam import jammed
 
 NESTS = {
@@ -25,6 +29,8 @@ NESTS = {
     " for (j = 0; j < n; j++) { double q = b[i][j]; x -= q * w; } if (x > 3) x = 3; s[i] = x; }",
     "outer_scalar": "double w; for (int r = 2; r < n - 1; ++r) { w = 0;"
     " for (k = 0; k < n; k++) w += b[k][r]; s[r] = w; }",
+    "recurrence": "double w, v; for (j = 0; j < n; j++) { w = 0; v = 1;"
+    " for (i = 0; i < n; i++) { c[i][j] = 0.5 * w + 0.25 * v + b[i][j]; v = w; w = c[i][j]; } }",
     "pointed_at": "for (long r = 0; r < n; r++) { __typeof__(&s[0]) __restrict p = s; p[r] = 0;"
     " double x = p[r]; for (k = 0; k < n; k++) x += b[r][k]; p[r] = x; }",
     "two_loops": "for (int r = 0; r < END; r += 1) { double x = 0, y = 1;"
@@ -132,6 +138,21 @@ def test_a_pragma_stays_before_the_loop_that_it_shares() -> None:
     shared = lines.index("  #pragma omp parallel for")
     assert lines[shared + 1] == "  for (int i = 0; i < n - 3; i += 4) {"
     assert lines.count("  #pragma omp parallel for") == 1
+
+
+def test_what_steps_of_four_left_is_not_shared() -> None:
+    made, before = prepared(f"double b[9][9], c[9][9];\n{_function('recurrence')}")
+    placement = PragmaPlacement(made, before=before)
+    text = next(placement.steps()).text
+    assert text.count("#pragma omp parallel for") == 1
+    assert "for (j = 0; j < n - 3; j += 4)" in text.split("#pragma omp parallel for", 1)[1]
+
+
+@pytest.mark.parametrize("low", ["n / 4 * 4", "n - n % 4", "n - (n % 4)", "2 + (n - 2) / 8 * 8"])
+def test_what_is_left_is_known_by_where_it_begins(low: str) -> None:
+    source = CSource(f"void f(int n, int *s) {{ for (int i = {low}; i < n; i++) s[i] = 1; }}")
+    assert is_rest(source, source.loops[0])
+    assert PragmaSites(source).loops == []
 
 
 def test_a_loop_in_steps_of_four_has_four_elements_of_its_own() -> None:

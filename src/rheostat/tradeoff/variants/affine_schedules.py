@@ -23,6 +23,7 @@ from rheostat.tradeoff.variants.affine_loops import (
     moves_far,
     regions,
 )
+from rheostat.tradeoff.variants.affine_scalars import in_elements
 from rheostat.tradeoff.variants.affine_text import SHARED, UNEVEN, WIDE, AffineText
 from rheostat.tradeoff.variants.c_source import CSource
 from rheostat.tradeoff.variants.loop_blocks import BLOCK
@@ -94,7 +95,7 @@ def rescheduled(text: str, schedule: NestSchedule, *, headers: str = "") -> str 
     if scheduler_absent():
         return None
     isl = import_module("islpy")
-    source = CSource(text, headers=headers)
+    source = CSource(in_elements(text, isl, headers=headers), headers=headers)
     every = regions(source)
     deepest = max((r.depth for r in every), default=0)
     edits = []

@@ -65,6 +65,12 @@ def counter(source: CSource, loop: Loop) -> str:
     return own.pop() if step and fits and len(own) == 1 else loop.variable
 
 
+def is_rest(source: CSource, loop: Loop) -> bool:
+    """Whether a loop runs over what steps of several left: ``for (i = n / 4 * 4; i < n; i++)``."""
+    low = re.sub(r"\s", "", source.text_of(loop.low))
+    return re.search(r"/(\w+)\*\1$|-.*%\w+\)?$", low) is not None
+
+
 def _ends_at(source: CSource, loop: Loop, end: str) -> bool:
     """Whether a loop counts up and ends there, or at something else if that is less."""
     high = re.sub(r"\s+", " ", source.text_of(loop.high))

@@ -14,7 +14,7 @@ from rheostat.measurement.code.parsing.syntax_tree import walk
 from rheostat.measurement.code.programs.program import C, Program
 from rheostat.tradeoff.variants.accesses import Body
 from rheostat.tradeoff.variants.c_source import CSource, Loop, Node, identifiers
-from rheostat.tradeoff.variants.dependence import SAFE, dependence, read_after
+from rheostat.tradeoff.variants.dependence import dependence, read_after
 from rheostat.tradeoff.variants.loop_blocks import blocked, indent_of
 from rheostat.tradeoff.variants.loop_order import (
     exchange_gains,
@@ -23,6 +23,7 @@ from rheostat.tradeoff.variants.loop_order import (
     nested_in,
 )
 from rheostat.tradeoff.variants.scalar_sums import KEPT, accumulated
+from rheostat.tradeoff.variants.subscripts import SAFE
 from rheostat.tradeoff.variants.unroll_and_jam import JAMMED, jammed
 from rheostat.tradeoff.variants.variant import Variant
 

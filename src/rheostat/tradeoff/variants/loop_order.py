@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from rheostat.tradeoff.variants.accesses import Body
 from rheostat.tradeoff.variants.c_source import CSource, Loop, Node, identifiers
-from rheostat.tradeoff.variants.dependence import CONFLICT, dependence
+from rheostat.tradeoff.variants.dependence import dependence
 from rheostat.tradeoff.variants.loop_blocks import counter
 from rheostat.tradeoff.variants.polynomial import split
+from rheostat.tradeoff.variants.subscripts import CONFLICT
 
 
 def interchange(text: str, *, headers: str = "") -> str | None:

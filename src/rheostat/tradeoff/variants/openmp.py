@@ -8,7 +8,9 @@ from functools import cached_property
 
 from rheostat.measurement.code.parsing.syntax_tree import walk
 from rheostat.tradeoff.variants.c_source import CSource, Edit, Loop, Node, identifiers
-from rheostat.tradeoff.variants.dependence import CONFLICT, SAFE, Dependence, dependence
+from rheostat.tradeoff.variants.dependence import Dependence, dependence
+from rheostat.tradeoff.variants.loop_blocks import is_rest
+from rheostat.tradeoff.variants.subscripts import CONFLICT, SAFE
 
 STATIC, DYNAMIC, GUIDED = "static", "dynamic", "guided"
 COLLAPSE, ATOMIC, ARRAY, SCAN, ACCESS = "collapse", "atomic", "array", "scan", "access"
@@ -38,7 +40,8 @@ class PragmaSites:
     def __init__(self, source: CSource) -> None:
         self.source = source
         every = [dependence(source, loop) for loop in source.loops]
-        self.by_start = {d.loop.start: d for d in every if self._options(d)}
+        self.by_start = {d.loop.start: d for d in every
+                         if self._options(d) and not self._is_short(d.loop)}  # fmt: skip
         self.loops = [d.loop for d in self.by_start.values()]
 
     def dependence(self, loop: Loop) -> Dependence:
@@ -62,6 +65,10 @@ class PragmaSites:
         if self._uneven(d.loop):
             return (DYNAMIC, *access, STATIC, GUIDED, *collapse)
         return (STATIC, *access, DYNAMIC, GUIDED, *collapse)
+
+    def _is_short(self, loop: Loop) -> bool:
+        """Whether a loop, or one around it, has the few iterations that steps of several left."""
+        return any(is_rest(self.source, x) for x in (loop, *self.source.around(loop)))
 
     def _uneven(self, loop: Loop) -> bool:
         """Whether loops within run as often as its variable says: a triangle."""

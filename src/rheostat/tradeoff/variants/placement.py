@@ -11,9 +11,9 @@ import math
 from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 
 from rheostat.tradeoff.variants.c_source import CSource, Loop
-from rheostat.tradeoff.variants.dependence import SAFE
 from rheostat.tradeoff.variants.islands import Choices, Islands
 from rheostat.tradeoff.variants.openmp import COLLAPSE, DYNAMIC, GUIDED, STATIC, PragmaSites
+from rheostat.tradeoff.variants.subscripts import SAFE
 from rheostat.tradeoff.variants.variant import Steps, Variant, VariantResult
 
 GAIN = 0.97

@@ -13,16 +13,18 @@ from rheostat.measurement.code.parsing.syntax_tree import walk
 from rheostat.tradeoff.variants.accesses import (
     MEMORY,
     READ,
+    WRITE,
     Access,
     Body,
     declared_name,
     meet,
 )
 from rheostat.tradeoff.variants.c_source import CSource, Loop, Node, identifiers
-from rheostat.tradeoff.variants.dependence import apart_by, dependence, read_after
+from rheostat.tradeoff.variants.dependence import dependence, read_after
 from rheostat.tradeoff.variants.loop_blocks import declared_type, indent_of
 from rheostat.tradeoff.variants.loop_order import nested_in
-from rheostat.tradeoff.variants.scalar_sums import ENDS, adds, own_statements
+from rheostat.tradeoff.variants.scalar_sums import ENDS
+from rheostat.tradeoff.variants.subscripts import apart_by
 
 JAMMED = "four rows summed at once"
 """What a variant of such a text says."""
@@ -33,7 +35,7 @@ COSTS = ("call_expression", "subscript_expression", "update_expression", "assign
 """What a bound must not hold that is to be worked out several times."""
 INTEGERS = re.compile(r"\b(?:int|long|short|char|unsigned|signed|_?[Bb]ool|size_t|u?int\d+_t)\b")
 ALONE = re.compile(r"__typeof__\(&\w+\[0\]\)|__restrict (\w+) = \w+;")
-"""How a pointer beside which no other points at an array is told: as a tree, two statements."""
+"""A pointer beside which no other points at an array: two statements of the tree."""
 TIED = re.compile(r"\b(?:collapse|reduction|lastprivate|linear|ordered|simd)\b")
 """Clauses that say more of a loop's iterations than that they may run at once."""
 
@@ -152,7 +154,7 @@ class _Rows:
 
     def __init__(self, source: CSource, loop: Loop) -> None:
         self.source, self.loop, self.pieces = source, loop, _pieces(loop.body)
-        self.body, self.told = Body(source, loop), dependence(source, loop)
+        self.body, self.needs = Body(source, loop), dependence(source, loop)
         self.within = {x.start_byte: nested_in(source, loop, x)
                        for x in self.pieces if x.type == "for_statement"}  # fmt: skip
         self.plain = [x for x in self.pieces if x.start_byte not in self.within]
@@ -164,7 +166,7 @@ class _Rows:
                          if x.type == "declaration" and x.start_byte not in self.once
                          for d in x.children_by_field_name("declarator")]  # fmt: skip
         self.own = [declared_name(source, d) for d in self.declared]
-        self.outside = sorted(self.told.private - self.counters - set(self.own))
+        self.outside = sorted(self.needs.private - self.counters - set(self.own))
 
     def may_run_together(self) -> bool:
         """Whether several iterations may, and gain by it."""
@@ -193,21 +195,23 @@ class _Rows:
         return not names & (changed - self.counters) and not any(y.type in COSTS for y in ends)
 
     def _waits(self, inner: Loop) -> bool:
-        """Whether a loop sums into a scalar of the row's own that is no whole number."""
-        summed = (x.child_by_field_name("left") for x in own_statements(inner)
-                  if adds(self.source, x))  # fmt: skip
-        names = {self.source.text_of(x) for x in summed} & {*self.own, *self.outside}
-        kinds = [declared_type(self.source, self.loop.function, n) for n in names]
-        return any(k and not INTEGERS.search(k) for k in kinds)
+        """Whether a step of a loop needs a scalar of the step before that is no whole number."""
+        for name in (*self.own, *self.outside):
+            mine = [a.kind for a in self._accesses(name) if _stands_in(a, inner.node)]
+            carried = mine and mine[0] != WRITE and mine != [READ] * len(mine)
+            kind = declared_type(self.source, self.loop.function, name)
+            if carried and kind and not INTEGERS.search(kind):
+                return True
+        return False
 
     def _apart(self) -> bool:
         """Whether no iteration touches what another does, but in one step of a loop within."""
-        told, local = self.told, self.body.local
-        shared = [*told.shared_reads, *told.updated]
+        needs, local = self.needs, self.body.local
+        shared = [*needs.shared_reads, *needs.updated]
         indexed = {a.name for a in self.body.accesses if a.subscripts} & local
-        if told.lastprivate - self.counters or told.reductions or told.scan is not None:
+        if needs.lastprivate - self.counters or needs.reductions or needs.scan is not None:
             return False
-        if len(told.reasons) != len(shared) or MEMORY & set(self.body.calls):
+        if len(needs.reasons) != len(shared) or MEMORY & set(self.body.calls):
             return False
         if indexed - self.pointers or not all(map(self._is_set_first, self.outside)):
             return False
@@ -220,8 +224,7 @@ class _Rows:
         return [a for a in self.body.accesses if meet(a.place, tuple(name.split(".")))]
 
     def _piece_of(self, a: Access) -> int:
-        return next(int(x.start_byte) for x in self.pieces
-                    if x.start_byte <= a.node.start_byte < x.end_byte)  # fmt: skip
+        return next(int(x.start_byte) for x in self.pieces if _stands_in(a, x))
 
     def _is_set_first(self, name: str) -> bool:
         """Whether a scalar is set before a loop, which may never run, or used in that alone."""
@@ -275,6 +278,10 @@ class _Rows:
                 parts += [text[last : x.start_byte].decode(), new[source.text_of(x)]]
                 last = int(x.end_byte)
         return "".join([*parts, text[last : node.end_byte].decode()])
+
+
+def _stands_in(a: Access, node: Node) -> bool:
+    return bool(node.start_byte <= a.node.start_byte < node.end_byte)
 
 
 def _block(body: Node) -> list[Node]:
