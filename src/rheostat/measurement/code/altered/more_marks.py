@@ -1,9 +1,9 @@
-"""Marks that a candidate sets on thousands of inputs more, on other data, and on smaller sizes.
+"""Marks that a candidate sets on thousands of inputs more, on other data, and on other sizes.
 
 Runs for marks are a few hundred, as marks make loops slow.  What these leave open is asked again
 without the marks that are set: on all the inputs whose output is known; where two keys are equal,
 a value is the greatest, a list comes in order or is empty, which seeds that are drawn may never
-make; and where a size is less than a person has stated, if the original bears it.
+make; and where a size is less or greater than a person has stated, if the original bears it.
 A way that is taken there was tried, as the output is the original's.
 """
 
@@ -39,8 +39,9 @@ from rheostat.measurement.code.workbench import Built
 KINDS, LESS_KINDS = (1, 2, 4, 6, 7, 8, 9, 10), (LESS, LESS + 1)
 """Of other data, not all equal or mostly 0: what is wrong there may change nothing.  And as drawn,
 or of few values, without what both programs add to it."""
-MANY_S, SMALLER, SMALLER_S = 2.0, 32, 0.2
-"""CPU seconds of many inputs; how many have each smaller size, and their CPU seconds."""
+MANY_S, SIZED, SIZED_S, TIMES = 2.0, 32, 0.2, (1.5, 4.0)
+"""CPU seconds of many inputs; how many have each other size, their CPU seconds, and how many times
+the greatest size the greater ones come to."""
 Known = Sequence[tuple[ProgramInput, str]]
 Run = Callable[[list[ProgramInput], Path], list[str | None]]
 
@@ -96,18 +97,20 @@ def _on_kinds(
     return seen
 
 
-def without_smaller(case: Case, whole: Sequence[Marked], left: Left) -> Left:
-    """The same without what is reached where a size is less than its range."""
+def without_other_sizes(case: Case, whole: Sequence[Marked], left: Left) -> Left:
+    """The same without what is reached where a size is less than its range, or greater."""
     built = case.bench.build(with_marks(case.candidate, whole, left.seen, ()), LINKED)
     limits = case.limits(case.reference.expected[0])
 
     def run(program: Built, inputs: list[ProgramInput], place: Path | None) -> list[str | None]:
-        return case.bench.run_many(program, inputs, limits, SMALLER_S, kept=place)
+        return case.bench.run_many(program, inputs, limits, SIZED_S, kept=place)
 
     seen, inputs = left.seen, case.original.inputs
     rng = np.random.default_rng([case.reference.seed, 57])
-    for ranges in smaller(inputs.ranges) if built.ok and not case.reference.starts_dearly else ():
-        some = [replace(inputs, ranges=ranges).draw(rng, (0.0, 0.5)) for _ in range(SMALLER)]
+    if not built.ok or case.reference.starts_dearly:
+        return left
+    for ranges in (*smaller(inputs.ranges), *greater(inputs.ranges)):
+        some = [replace(inputs, ranges=ranges).draw(rng, (0.0, 0.5)) for _ in range(SIZED)]
         outputs = run(case.reference.built, some, None)
         known = [(g, o) for g, o in zip(some, outputs, strict=False) if o is not None]
         seen = taken_up(case, seen, known, partial(run, built))
@@ -126,6 +129,18 @@ def smaller(ranges: Mapping[str, InputRange]) -> Iterator[dict[str, InputRange]]
         if r.kind == "size" and not r.values and least > 1:
             for low, high in ((1, min(3, least - 1)), (least // 2, least - 1)):
                 yield {**ranges, name: replace(r, low=low * step, high=high * step)}
+
+
+def greater(ranges: Mapping[str, InputRange]) -> Iterator[dict[str, InputRange]]:
+    """Ranges of which one size is from behind its greatest up to a multiple of it.
+
+    >>> [(r["n"].low, r["n"].high) for r in greater({"n": InputRange(20, 90)})]
+    [(91, 135.0), (91, 360.0)]
+    """
+    for name, r in ranges.items():
+        low = math.floor(r.high / r.multiple_of + 1) * r.multiple_of
+        for times in TIMES if r.kind == "size" and not r.values else ():
+            yield {**ranges, name: replace(r, low=low, high=max(low, times * r.high))}
 
 
 def taken_up(case: Case, seen: bytes, known: Known, run: Run) -> bytes:

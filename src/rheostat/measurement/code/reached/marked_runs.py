@@ -16,7 +16,7 @@ from rheostat.measurement.code.altered.hash_texts import weakened
 from rheostat.measurement.code.altered.more_marks import (
     without_many,
     without_other_data,
-    without_smaller,
+    without_other_sizes,
 )
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.programs.expected import Expected
@@ -96,7 +96,7 @@ def unreached(case: Case) -> list[Finding]:
         if not (kept or open_):
             return _left_out(case)
         most_s[0] = 0.0 if open_ else ENDS_S
-    for without in (without_proved, without_many, without_other_data, without_smaller):
+    for without in (without_proved, without_many, without_other_data, without_other_sizes):
         if made and _beyond(case, left):
             left = without(case, made[1], left)
     return _beyond(case, left) + _too_narrow(case, left) + (_left_out(case) if made else [])
