@@ -38,6 +38,7 @@ KINDS = {
     8: "where each of the data that it draws is a step less than the last",
     9: "where the data that it draws come in blocks of equal ones",
     10: "where each of the data that it draws has a narrow range",
+    11: "where each of the data that it draws has a narrow range of its own",
 }
 WHY = "the same lines draw the data of both, and the original bears them"
 SOME, SMALL, MOST_CPU_S, RUN_CPU_S, MARKED_CPU_S = 24, 240, 0.09, 0.5, 0.5

@@ -7,8 +7,8 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-enum { PLAIN, FEW, GREATEST, EQUAL, TWO, SPARSE, OUTLIERS, RISING, FALLING, BLOCKS, NARROW };
-enum { FEWEST = 8, SMALL = 1 << 17, STEPS = 4096, BLOCK = 24, WIDTHS = 14 };
+enum { PLAIN, FEW, GREATEST, EQUAL, TWO, SPARSE, OUTLIERS, RISING, FALLING, BLOCKS, NARROW, NARROW_TOO };
+enum { FEWEST = 8, SMALL = 1 << 17, STEPS = 4096, BLOCK = 24, WIDTHS = 13, NARROW_ALREADY = 256 };
 enum { LESS = 100 };
 static int kind, less;
 static unsigned long noise, order;
@@ -49,12 +49,13 @@ static unsigned long again(unsigned long v, unsigned long greatest) {
 }
 
 /* A range of its own for each greatest value, another one in each run: of 1 to 4,096 values at the lower
-   end, in the middle or at the upper end, or, one in seven, as drawn. */
+   end, in the middle or at the upper end, or as drawn: one in eight, three in four of what has few values. */
 static unsigned long narrow(unsigned long v, unsigned long greatest) {
   static unsigned long run;
-  if (!run) run = (v ^ v >> 9) * 11400714819323198485ul | 1;
+  if (!run) run = (v ^ v >> 9 ^ (unsigned long)kind << 40) * 11400714819323198485ul | 1;
   unsigned long own = (run ^ greatest) * 6364136223846793005ul >> 40, wide = own % WIDTHS;
-  if (wide > 12 || greatest >> wide == 0) return v;
+  int drawn = greatest < NARROW_ALREADY ? (own >> 20 & 3) != 0 : (own >> 20 & 7) == 0;
+  if (drawn || greatest >> wide == 0) return v;
   unsigned long room = greatest - ((1ul << wide) - 1);
   return (own >> 8) % 3 * (room / 2) + (v & ((1ul << wide) - 1));
 }
@@ -72,7 +73,8 @@ static unsigned long other(unsigned long v, unsigned long greatest) {
     case RISING: return risen(greatest);
     case FALLING: return greatest - risen(greatest);
     case BLOCKS: return again(v, greatest);
-    case NARROW: return narrow(v, greatest);
+    case NARROW:
+    case NARROW_TOO: return narrow(v, greatest);
     default: return v;
   }
 }
