@@ -26,7 +26,7 @@ REGION = re.compile(r"call [^@]*@__kmpc_fork_call\(.*ptr @(?P<name>[-\w.$]+)(?P<
 
 
 @dataclass
-class _Body:
+class _SummedBody:
     """A function's rows, what its values are, and what is stored where."""
 
     rows: list[str]
@@ -77,15 +77,15 @@ def compared_sums(code: str, theirs: Callable[[str], bool]) -> dict[str, str]:
     return made
 
 
-def _body(text: str) -> _Body:
+def _body(text: str) -> _SummedBody:
     rows = text.splitlines()
     stored = defaultdict[str, list[str]](list)
     for m in filter(None, map(STORED.match, rows)):
         stored[m["place"]].append(m["value"])
-    return _Body(rows, dict(r.strip().split(" = ", 1) for r in rows if " = " in r), stored)
+    return _SummedBody(rows, dict(r.strip().split(" = ", 1) for r in rows if " = " in r), stored)
 
 
-def _sums(body: _Body, weighing: set[str]) -> set[str]:
+def _sums(body: _SummedBody, weighing: set[str]) -> set[str]:
     """Places of weighted sums: made here, by a function, or by a region's threads."""
     made = body.weighs()
     for place, values in body.stored.items():
@@ -96,7 +96,7 @@ def _sums(body: _Body, weighing: set[str]) -> set[str]:
     return made.union(*(VALUE.findall(m["passed"]) for m in regions if m and m["name"] in weighing))
 
 
-def _with_itself(body: _Body, m: re.Match[str], sums: set[str]) -> bool:
+def _with_itself(body: _SummedBody, m: re.Match[str], sums: set[str]) -> bool:
     """Whether a place is compared with a copy of it that was kept."""
     one, other = body.read(m["one"]), body.read(m["other"])
     ways = ((one, other), (other, one))
