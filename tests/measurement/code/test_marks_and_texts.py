@@ -13,6 +13,7 @@ from rheostat.measurement.code.altered.more_marks import taken_up
 from rheostat.measurement.code.parsing.compare_output import Tolerance
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.reached import marked_runs as reached
+from rheostat.measurement.code.reached.idle_operations import UNCUT
 from rheostat.measurement.code.reached.marked_builds import bytes_left, with_marks
 from rheostat.measurement.code.reached.marked_runs import (
     _beyond,
@@ -334,6 +335,30 @@ def test_behind_a_way_not_taken_is_what_it_alone_leads_to():
     for seen, behind in (([1, 0, 1, 0, 0], {"f", "1", "5"}), ([0, 1, 1, 1, 1], set())):
         ((left, _),) = left_of([one], bytes(seen), ROWS).comparisons
         assert left.behind == behind
+
+
+WHOLE = UNCUT.format(64)
+
+
+@pytest.mark.parametrize(("row", "how", "constant", "open_"), [
+    ("if (b + t < n) y[b + t] += x[t + b];", "lt", "", False),
+    ("if (b + t < n) { y[b + t] = x[b]; }", "lt", "", True),  # drops what comes after x[b]
+    ("if (b + 3 < n) f(y[b + 3], b);", "lt", "", True),
+    ("if (b + t < m) y[b + t] = 0;", "lt", "", True),
+    ("if (b + t < n) y[b + t] = 0; else last = b;", "lt", "", True),
+    ("if (b + t < n) y[b + t] = 0;", "gt", "", True),
+    ("z = b + t < n ? x[b + t] : 0;", "lt", "", False),
+    ("z = b + t < n ? x[b + t] : b;", "lt", "", True),
+    ("set[x[b] / 64] |= 1ull << x[b] % 64;", "eq", WHOLE, False),
+    ("set[x[t] / 64] |= 1ull << x[b] % 64;", "eq", WHOLE, True),
+    ("set[x[b] / 32] |= 1ull << x[b] % 64;", "eq", WHOLE, True),
+])  # fmt: skip
+def test_guards_of_groups_and_both_digits_of_a_number_are_no_question(row, how, constant, open_):
+    text = f"for (int b = 0; b < n; b += w) {{\n  {row}\n}}\nif (b + t < n) y[b + t] = 0;\n"
+    left = Left([(compared(0, how, constant, line=2), True)])
+    assert bool(_beyond(case_of(text), left)) is open_
+    behind = Left([(compared(0, "lt", "", line=4), True)])
+    assert _beyond(case_of(text), behind)  # outside of the loop
 
 
 @pytest.mark.parametrize(("row", "constant", "tie", "open_"), [

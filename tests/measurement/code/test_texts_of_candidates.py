@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
+from rheostat.measurement.code.device_kernels import narrow_kernels
 from rheostat.measurement.code.device_kernels.kernel_choices import kernel_choices
 from rheostat.measurement.code.device_kernels.narrow_kernels import narrow_counters
 from rheostat.measurement.code.programs.program import Program
@@ -127,6 +129,8 @@ def test_casts_of_pointers_but_differences_are_counted():
     ("opencl", "uchar mine[16]; mine[k]++;", "narrow type"), ("opencl", "uchar c = k[i];", ""),
     ("opencl", "uchar t[9][9]; rain[t[i + 2][j]] += 9;", ""),
     ("opencl", "uchar t[9][9]; t[rain[i]][j] += 9;", "narrow type"),
+    ("cuda", "void f() { uchar v[9]; v[k] = x; } void g() { for (int v = 0;; v++) ; }", ""),
+    ("cuda", "struct S { uchar v; }; void g() { s.v++; }", "narrow type"),
     ("opencl", "atomic_add(&mine[k >> 2], 1u << (8 * k));", "share a word"),
     ("opencl", "bits[i >> 5] |= 1u << (i & 31);", ""),
     ("cuda", "atomicOr(&bits[i >> 5], 1u << (i & 31));", ""),
@@ -209,6 +213,24 @@ def test_sums_in_kernels_are_as_wide_as_the_original_s(case, text, said):
     assert narrow_counters(own) == []
     case.reference.original = Program({"a.c": "long sum; sum += x[i];"})
     assert bool(narrow_counters(own)) is said
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ("int s = 0; s += x[i];", False), ("unsigned s = 0; s += x[i];", True),
+    ("unsigned int s = 0; s += x[i];", True), ("float s = 0; s += x[i];", True),
+])  # fmt: skip
+def test_sums_of_int_that_runs_on_the_host_keep_are_no_question_of_text(
+    case, text, said, monkeypatch
+):  # fmt: skip
+    inputs = SimpleNamespace(ranges={"n": (1, 9)})
+    original = Program({"a.c": "long sum; sum += x[i];"}, "cuda", inputs=inputs)
+    case.reference.original = original
+    own = replace(case, candidate=Program({"a.c": text}, "cuda"))
+    for marked in (True, False):
+        monkeypatch.setattr(narrow_kernels, "is_marked", lambda *given, made=marked: made)
+        assert bool(narrow_counters(own)) is (said or not marked)
+    monkeypatch.setattr(inputs, "ranges", {})
+    assert narrow_counters(own)
 
 
 HEAD = "kernel void f(__local long *s, __local int *m)\n{ s[t] += s[t + d]; m[t] += m[t + d]; }"

@@ -1,7 +1,8 @@
 """Counters and sums in kernels for devices that hold less than the original's.
 
-That is bytes, parts of a word, and 32 bits where the original sums in 64.  Kernels are not marked,
-so that how near they come to their end is not known.
+That is bytes, parts of a word, and 32 bits where the original sums in 64.  Most kernels are not
+marked, so that how near they come to their end is not known; where CUDA runs on the host, runs keep
+what a plain ``int`` sums, and its text is no question.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 import re
 
 from rheostat.measurement.code.case import Case
+from rheostat.measurement.code.parsing.blocks import closed, opened
 from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.reached.marked_runs import is_marked
 from rheostat.measurement.code.surroundings.same_text import without_blanks
 from rheostat.measurement.code.verdict import Finding
 
@@ -26,6 +29,8 @@ SHORT = re.compile(
     r"\b(?<!long )(?:unsigned\s+int|unsigned(?!\s+(?:long|char|short))|u?int(?:32_t)?|float)\s+"
     r"(?P<names>\w+\s*(?:\[[^\]]*\])?(?:\s*=[^;,()]*)?(?:,\s*\w+(?:\s*=[^;,()]*)?)*)\s*;"
 )
+UNKEPT = re.compile(SHORT.pattern.replace("u?int(?:32_t)?", "uint(?:32_t)?"))
+"""Those whose sums wrap or round where they leave 32 bits, which no run keeps."""
 SHORT_ARRAY = re.compile(
     r"\b__(?:local|global|shared__)\s+(?:volatile\s+)?(?:unsigned(?:\s+int)?|u?int(?:32_t)?|float)\s*\*\s*"
     r"(?:restrict\s+)?(?P<name>\w+)"
@@ -34,6 +39,8 @@ SHORT_ARRAY = re.compile(
 PLACE = r"\s*(?:\[(?:[^;=\[\]]|\[[^;=\[\]]*\])*\]\s*)*"
 """Subscripts that end where they began: in ``rain[tile[i]] += 9`` the tile counts nothing."""
 SUMMED = rf"(?<![\w.>]){{0}}{PLACE}\+=\s*(?![\d]+\s*;)(?P<what>[^;]+)"
+FUNCTION = re.compile(r"(?:\)|\belse|\bdo)(?:\s|\\n|\")*\Z")
+"""Behind which a block begins that is none of a record; also in strings."""
 COUNTS = re.compile(r"[<>=!]=|(?<!<)<(?!<)|(?<!>)>(?!>)|&&|\|\|")
 """A truth, which only counts."""
 KEPT = "is counted in a narrow type, which what it counts may leave"
@@ -54,7 +61,8 @@ def narrow_counters(case: Case) -> list[Finding]:
     known = {without_blanks(row) for row in case.original.text.splitlines()}
     narrow = _narrow(case.candidate)
     if wide := _sums(case.original.text, WIDE):
-        narrow += _shorter(case.candidate)
+        kept = case.original.inputs.ranges and is_marked(case, case.candidate)
+        narrow += _shorter(case.candidate, UNKEPT if kept else SHORT)
         narrow += _arrays_for(case, wide)
     return [f for f in narrow
             if without_blanks(case.candidate.row(f.file, f.line)) not in known]  # fmt: skip
@@ -66,17 +74,34 @@ def _narrow(program: Program) -> list[Finding]:
         for m in DECLARED.finditer(text):
             name = re.escape(m["name"])
             counted = rf"\b{name}{PLACE}(?:[-+*|]=|\+\+)|\+\+\s*{name}\b"
-            if re.search(counted, text):
+            if re.search(counted, _scope(text, m.start())):
                 made.append((file, text, m.start(), f"{m['name']}: {KEPT}"))
         made += [(file, text, m.start(), PACKED_WORD) for m in PACKED.finditer(text)]
     return [Finding("calls", file, text.count("\n", 0, at) + 1, said)
             for file, text, at, said in made]  # fmt: skip
 
 
-def _shorter(program: Program) -> list[Finding]:
+def _scope(text: str, at: int) -> str:
+    """The text in which a variable that is declared at a place of it has its name.
+
+    Of a function, that is the rest of the block; of anything else, the rest of the text.
+
+    >>> _scope("void f() { uchar v; { g(v); } } int v;", 11)
+    'uchar v; { g(v); } '
+    >>> _scope("struct S { uchar v; }; s.v++;", 11), _scope("f(uchar v) {} v", 2)
+    ('uchar v; }; s.v++;', 'uchar v) {} v')
+    """
+    begin = opened(text, at)
+    if begin < 0 or not FUNCTION.search(text[:begin]):
+        return text[at:]
+    return text[at : closed(text, begin)]
+
+
+def _shorter(program: Program, declared: re.Pattern[str]) -> list[Finding]:
     """Sums of 32 bits that are no index and no step of a loop."""
     return [Finding("calls", file, text.count("\n", 0, at) + 1, f"{name}: {SHORTER}")
-            for file, text in program.files.items() for name, at in _sums(text, SHORT)]  # fmt: skip
+            for file, text in program.files.items()
+            for name, at in _sums(text, declared)]  # fmt: skip
 
 
 def _arrays_for(case: Case, wide: list[tuple[str, int]]) -> list[Finding]:

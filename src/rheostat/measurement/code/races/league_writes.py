@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
+from rheostat.measurement.code.parsing.blocks import statement_end
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.races.declared_names import ARGUMENTS, declares
-from rheostat.measurement.code.races.simd_updates import statement_end, without_comments
+from rheostat.measurement.code.races.simd_updates import without_comments
 from rheostat.measurement.code.races.unordered_sums import DIRECTIVE, no_directives, reduced
 from rheostat.measurement.code.verdict import Finding
 

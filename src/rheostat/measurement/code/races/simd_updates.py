@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from rheostat.measurement.code.parsing.blocks import statement_end
 from rheostat.measurement.code.programs.program import PRAGMA, Program
 from rheostat.measurement.code.races.declared_names import declares
 from rheostat.measurement.code.verdict import Finding
@@ -19,7 +20,6 @@ UPDATE = re.compile(
     r"|(?:\+\+|--)\s*(?P<other>[A-Za-z_]\w*)(?!\s*(?:[\w\[.(]|->))"
 )
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-IF, ELSE = re.compile(r"\bif\b"), re.compile(r"\s*else\b")
 MESSAGE = "is updated in every lane of a simd loop, and no clause of the loop names it"
 
 
@@ -60,23 +60,3 @@ def without_comments(text: str) -> str:
     'a;     \n      d;     '
     """
     return COMMENT.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text)
-
-
-def statement_end(text: str, at: int) -> int:
-    """Where the statement that begins here ends: at a semicolon or brace outside of brackets.
-
-    >>> text = "if (a) { b; } else c; d;"
-    >>> text[: statement_end(text, 0)], text[7 : statement_end(text, 7)]
-    ('if (a) { b; } else c;', '{ b; }')
-    """
-    depth = waiting = 0
-    for k in range(at, len(text)):
-        depth += (text[k] in "({[") - (text[k] in ")}]")
-        if depth > 0:
-            continue
-        waiting += text[k] == "i" and IF.match(text, k) is not None
-        if text[k] in ";}":
-            if not (waiting and ELSE.match(text, k + 1)):
-                return k + 1
-            waiting -= 1
-    return len(text)

@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from rheostat.measurement.code.parsing.blocks import statement_end
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.races.declared_names import ARGUMENTS, names, scalars
 from rheostat.measurement.code.races.league_writes import OWN, WRITTEN, each_scalar
-from rheostat.measurement.code.races.simd_updates import statement_end
 from rheostat.measurement.code.races.unordered_sums import DIRECTIVE, no_directives
 from rheostat.measurement.code.verdict import Finding
 

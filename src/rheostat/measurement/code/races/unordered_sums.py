@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from rheostat.measurement.code.parsing.blocks import statement_end
 from rheostat.measurement.code.programs.program import PRAGMA, Program
-from rheostat.measurement.code.races.simd_updates import statement_end, without_comments
+from rheostat.measurement.code.races.simd_updates import without_comments
 from rheostat.measurement.code.verdict import Finding
 
 DIRECTIVE = re.compile(PRAGMA + r"\s+(?P<what>\w+)(?P<clauses>(?:[^\n\\]|\\\n)*)\n")

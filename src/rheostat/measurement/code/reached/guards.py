@@ -4,12 +4,19 @@ The cell of a fraction is less than their number but where it rounds up.  A frac
 one; times a number of cells it may round to that number, once in about 2**53 values, so that
 whoever guards an index against it cannot show that the guard was needed.  Nor can who compares an
 index with a container's own size before asking for that element, which would not be there.  That a
-kernel leaves where its item is none of the data's is needed only where groups are not full.
+kernel leaves where its item is none of the data's is needed only where groups are not full, and so
+is that a loop over groups asks whether an item of one is still among the loop's.  A number of which
+a line takes both digits is whole in them, also where one of the two was always nothing.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+
+from rheostat.measurement.code.parsing.blocks import statement_end
+from rheostat.measurement.code.reached.idle_operations import UNCUT
+from rheostat.measurement.code.reached.marks import Comparison
 
 FRACTION = re.compile(
     r"\b(?P<cell>\w+)\s*=\s*\((?:int|long|unsigned|size_t)\)\s*\(\s*\(?\s*(?P<of>\w+(?:\[[^]]*\])?)"
@@ -31,6 +38,87 @@ ITEM = (
     r"blockIdx\.[xyz]\s*\*\s*blockDim\.[xyz]\s*\+\s*threadIdx\.[xyz]"
 )
 BEYOND = re.compile(rf"\s*(?P<item>{ITEM}|\w+)\s*>=\s*[A-Za-z_]\w*(?:\s*\*\s*[A-Za-z_]\w*)*\s*")
+
+SUM = r"(?:(?P<one>\w+)\s*\+\s*(?P<two>\w+))\s*<\s*(?P<bound>\w+)\s*"
+CHOICE = re.compile(SUM + r"\?(?P<then>[^:;?]*):\s*0(?:\.0?)?[fFuUlL]*\s*[;,)]")
+STATEMENT = re.compile(r"\bif\s*\((?:[^;{}|]*&&)?\s*" + SUM + r"\)")
+LOOP = (
+    r"\bfor\s*\([^;]*\b{0}\s*=[^;]*;\s*{0}\s*<\s*{1}\s*;"
+    r"[^;{{}}()]*(?:\([^()]*\)[^;{{}}()]*)*\)"
+)
+ELSE = re.compile(r'(?:\s|\\n|")*else\b')
+IN_STRINGS = re.compile(r'\\n"|"')
+PARTS = re.compile(
+    r"(?P<of>\w+(?:(?:\.|->)\w+|\[(?:[^][]|\[[^][]*\])*\])*|\([^()]*\))\s*"
+    r"(?P<how>/|%|>>|&)\s*(?P<by>\w+)"
+)
+WHOLE = re.compile(UNCUT.format(r"(\d+)"))
+SIZES: dict[str, Callable[[int], int]] = {
+    "/": int, "%": int, ">>": lambda n: 1 << min(n, 63), "&": lambda n: n + 1,
+}  # fmt: skip
+
+
+def guards_groups(line: int, text: str) -> bool:
+    r"""Whether a line asks if an item of a group is among those that the loop around goes over.
+
+    That is so where the bound is the loop's own, and what hangs on the loop's variable is read or
+    written at the guarded index alone; a step of several elements may drop the last ones.
+
+    >>> loop = "for (int b = 0; b < n; b += w)\n  {}"
+    >>> guards_groups(2, loop.format("if (b + t < n) y[b + t] += x[t + b];"))
+    True
+    >>> guards_groups(2, loop.format("if (b + t < n) y[b] += x[b + t];"))
+    False
+    >>> guards_groups(2, loop.format("z = b + t < n ? x[b + t] : 0;"))
+    True
+    >>> guards_groups(2, loop.format("z = b + t < n ? x[b + t] : 7;"))
+    False
+    """
+    begin = sum(len(row) for row in text.splitlines(keepends=True)[: line - 1])
+    end = text.find("\n", begin) % (len(text) + 1)
+    for m in (*CHOICE.finditer(text, begin, end), *STATEMENT.finditer(text, begin, end)):
+        behind = m.groupdict().get("then") or _guarded(text, m.end())
+        if any(_goes_over(text, begin, sides[0], m["bound"]) and _at_index_alone(behind, *sides)
+               for sides in ((m["one"], m["two"]), (m["two"], m["one"]))):  # fmt: skip
+            return True
+    return False
+
+
+def _guarded(text: str, at: int) -> str:
+    """The statement behind a condition; none where there is another one beside it."""
+    end = statement_end(text, at)
+    return "" if ELSE.match(text, end) else IN_STRINGS.sub(" ", text[at:end])
+
+
+def _goes_over(text: str, at: int, counter: str, bound: str) -> bool:
+    """Whether a loop around a place counts up to the bound."""
+    loops = re.finditer(LOOP.format(counter, bound), text[:at])
+    return any(at < statement_end(text, m.end()) for m in loops)
+
+
+def _at_index_alone(behind: str, counter: str, other: str) -> bool:
+    """Whether a statement has the counter in no other place than as that sum's index."""
+    index = rf"\[\s*(?:{counter}\s*\+\s*{other}|{other}\s*\+\s*{counter})\s*\]"
+    rest, times = re.subn(index, "[]", behind)
+    return times > 0 and not re.search(rf"\b{counter}\b", rest)
+
+
+def takes_both_digits(row: str, by: int) -> bool:
+    """Whether a row takes the quotient by a number and the remainder, of the same, too.
+
+    >>> takes_both_digits("word[r[j] / 64] |= 1ull << r[j] % 64;", 64)
+    True
+    >>> takes_both_digits("word[r[k] / 64] |= 1ull << r[j] % 64;", 64)
+    False
+    >>> takes_both_digits("bits[i >> 5] |= 1u << (i & 31);", 31)
+    True
+    """
+    parts = [(m["of"], m["how"], int(m["by"]) if m["by"].isdecimal() else m["by"])
+             for m in PARTS.finditer(row)]  # fmt: skip
+    sizes = {(of, how in "/>>", SIZES[how](number) if isinstance(number, int) else number)
+             for of, how, number in parts}  # fmt: skip
+    both = [size for of, whole, size in sizes if whole and (of, False, size) in sizes]
+    return any(isinstance(size, str) or size - by in (0, 1) for size in both)
 
 
 def guards_items(row: str, text: str) -> bool:
@@ -75,3 +163,12 @@ def guards_rounding(row: str, text: str) -> bool:
         for m in FRACTION.finditer(text)
         for guard in GUARDS
     )
+
+
+def is_guard(c: Comparison, row: str, text: str) -> bool:
+    """Whether what a comparison asks is such a guard, on a row of a file's text."""
+    if c.constant:
+        cut = WHOLE.fullmatch(c.constant)
+        return guards_rounding(row, text) or bool(cut and takes_both_digits(row, int(cut[1])))
+    return (guards_rounding(row, text) or guards_access(row) or guards_items(row, text)
+            or (c.how == "lt" and guards_groups(c.at[1], text)))  # fmt: skip

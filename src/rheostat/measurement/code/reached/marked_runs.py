@@ -24,7 +24,7 @@ from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.reached.choices import MOST_ROW
 from rheostat.measurement.code.reached.compared_numbers import LEAST_NUMBER, numbers_in
 from rheostat.measurement.code.reached.constant_values import RECORD, Narrowing
-from rheostat.measurement.code.reached.guards import guards_access, guards_items, guards_rounding
+from rheostat.measurement.code.reached.guards import is_guard
 from rheostat.measurement.code.reached.marked_builds import (
     LINKED,
     bytes_left,
@@ -173,10 +173,7 @@ def _beyond(case: Case, left: Left) -> list[Finding]:
     unmarked = _lines(case.original) if case.original.language in UNMARKED else set()
     for c, missing in left.comparisons:
         row = case.candidate.row(*c.at[:2])
-        text = case.candidate.text
-        guard = guards_rounding(row, text) or (
-            not c.constant and (guards_access(row) or guards_items(row, text)))  # fmt: skip
-        if guard or without_blanks(row) in unmarked:
+        if is_guard(c, row, case.candidate.files[c.at[0]]) or without_blanks(row) in unmarked:
             continue
         same, kind = _text_and_kind(row, c, missing)
         row = row[:MOST_ROW]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from rheostat.measurement.code.parsing.blocks import closed, opened
 from rheostat.measurement.code.programs.program import PRAGMA, Program
 from rheostat.measurement.code.races.simd_updates import without_comments
 from rheostat.measurement.code.verdict import Finding
@@ -59,36 +60,17 @@ def _waits(text: str) -> Iterator[int]:
     calls = rf"|\b(?:{'|'.join(sorted(names))})\s*\(" if names else ""
     for m in re.finditer(WAIT.pattern + calls, text):
         at = m.start()
-        opened = _opened(text, at)
-        behind = text[max(0, opened - MOST_BEFORE) : opened] if opened >= 0 else ""
-        alone = CONDITION.search(behind) and not TASK.search(text, opened, _closed(text, opened))
+        begin = opened(text, at)
+        behind = text[max(0, begin - MOST_BEFORE) : begin] if begin >= 0 else ""
+        alone = CONDITION.search(behind) and not TASK.search(text, begin, closed(text, begin))
         if alone or CONDITION.search(text[max(0, at - MOST_BEFORE) : at]):
             yield at
 
 
 def _waiting(text: str, at: int) -> str:
     """The function that waits for what others have begun: it makes no tasks itself."""
-    while (at := _opened(text, at)) >= 0:
+    while (at := opened(text, at)) >= 0:
         m = NAMED.search(text, max(0, at - MOST_BEFORE), at)
         if m and "#" not in text[text.rfind("\n", 0, m.start()) + 1 : m.start()]:
-            return "" if TASK.search(text, at, _closed(text, at)) else m[1]
+            return "" if TASK.search(text, at, closed(text, at)) else m[1]
     return ""
-
-
-def _opened(text: str, at: int) -> int:
-    """Where the block begins that a place is in; -1 outside of all."""
-    deep = 0
-    for i in range(at - 1, -1, -1):
-        deep += (text[i] == "}") - (text[i] == "{")
-        if deep < 0:
-            return i
-    return -1
-
-
-def _closed(text: str, opened: int) -> int:
-    deep = 0
-    for i in range(opened, len(text)):
-        deep += (text[i] == "{") - (text[i] == "}")
-        if deep == 0:
-            return i
-    return len(text)

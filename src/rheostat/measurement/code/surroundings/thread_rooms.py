@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from rheostat.measurement.code.parsing.blocks import statement_end
 from rheostat.measurement.code.programs.program import Program
-from rheostat.measurement.code.races.simd_updates import statement_end, without_comments
+from rheostat.measurement.code.races.simd_updates import without_comments
 from rheostat.measurement.code.races.unordered_sums import DIRECTIVE
 from rheostat.measurement.code.reached.numbers import SETS_THREADS
 from rheostat.measurement.code.verdict import Finding
