@@ -112,11 +112,14 @@ def test_what_is_at_work_has_its_cpu_time_where_the_clock_runs_ahead(folder, clo
     limits = SandboxLimits(wall_s=1e-3, cpu_s=20.0)
     monkeypatch.setattr(capture, "MOST_WAITS", 10**6)
     monkeypatch.setattr(capture, "BUSY_SHARE", 0.0)
+    monkeypatch.setattr(capture, "group_delay_s", lambda leader: 0.0)
     assert Bubblewrap().run(["bash", "-c", work], folder, limits=limits).ok
     monkeypatch.setattr(capture, "BUSY_SHARE", 10.0)
     assert Bubblewrap().run(["bash", "-c", work], folder, limits=limits).stopped == (
         "stopped after 0.001 s"
     )
+    monkeypatch.setattr(capture, "group_delay_s", lambda leader: 1e9)  # no core was free
+    assert Bubblewrap().run(["bash", "-c", work], folder, limits=limits).ok
 
 
 @confined

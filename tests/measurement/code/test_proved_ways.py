@@ -13,6 +13,7 @@ from rheostat.measurement.code.reached.marked_text import marked
 from rheostat.measurement.code.reached.marks import Marked
 from rheostat.measurement.code.reached.open_marks import Left, left_of
 from rheostat.measurement.code.reached.proved_ways import _bytes_of, without_proved
+from rheostat.measurement.code.reached.room import ArrayRoom
 from rheostat.measurement.code.sandboxed.sandbox import Bubblewrap, sandbox, workspace
 from rheostat.measurement.code.toolchain import absent
 from rheostat.measurement.code.workbench import Workbench
@@ -64,6 +65,20 @@ static long shared(int n) {
     if (i < 70) s++; /* open: parts of the loop are given as numbers */
   return s;
 }
+static long counted(const int *a, int n) {
+  int few[90] = {0}, gaps[12] = {0}, k = 0;
+  for (int i = 0; i < n; i++) {
+    int c = 0;
+    for (int g = a[i]; g > 1 && c < 12 - 1; g = g * 2 / 3) c++;
+    gaps[c]++; /* room: proved */
+    few[n / 50]++; /* room: proved, of the range */
+    if (a[i] % 7 == 0) k++;
+    if (a[i] % 9 == 0) few[k]++; /* room: open, data */
+  }
+  for (int i = 0; few[i] > 3; i++) /* room: open, by an access alone */
+    k++;
+  return few[7] + gaps[3] + k;
+}
 int main(int argc, char **argv) {
   int n = argc > 1 ? atoi(argv[1]) : 100;
   unsigned s = argc > 2 ? strtoul(argv[2], NULL, 10) : 1;
@@ -72,7 +87,7 @@ int main(int argc, char **argv) {
   if (a[n / 2] == 12345) n--; /* open: data */
   if (argc > 3) n = 0; /* proved: two arguments */
   int m = atoi(argv[1]);
-  printf("%ld\\n", four(a, m) + early(a, m) + promised(m, a, a) + shared(m));
+  printf("%ld\\n", four(a, m) + early(a, m) + promised(m, a, a) + shared(m) + counted(a, m));
   return n;
 }
 """
@@ -95,11 +110,15 @@ def test_what_no_stated_input_reaches_is_proved_and_nothing_by_a_promise():
         for c in whole[0].comparisons:
             seen[c.offset] = 1
         left = left_of(whole, bytes(seen), case.candidate)
+        left.values = [(n, "") for n in whole[0].values if isinstance(n, ArrayRoom)]
         rest = without_proved(case, whole, left)
     rows = TEXT.splitlines()
     asked = {n for n, row in enumerate(rows, 1) if "/* open" in row or "/* proved" in row}
     before, after = ({c.at[1] for c, _ in x.comparisons} & asked for x in (left, rest))
     assert before - after == {n for n in before if "/* proved" in rows[n - 1]}
+    rooms = [{n.at[1] for n, _ in x.values} for x in (left, rest)]
+    assert rooms[0] == {n for n, row in enumerate(rows, 1) if "/* room" in row}
+    assert rooms[1] == {n for n in rooms[0] if "/* room: open" in rows[n - 1]}
     line = "a.c", rows.index("    s += a[i];") + 1
     assert line in left.lines - rest.lines
 

@@ -96,7 +96,9 @@ def unreached(case: Case) -> list[Finding]:
         if not (kept or open_):
             return _left_out(case)
         most_s[0] = 0.0 if open_ else ENDS_S
-    for without in (without_proved, without_many, without_other_data, without_other_sizes):
+    if made and (_beyond(case, left) or _too_narrow(case, left)):
+        left = without_proved(case, made[1], left)
+    for without in (without_many, without_other_data, without_other_sizes):
         if made and _beyond(case, left):
             left = without(case, made[1], left)
     return _beyond(case, left) + _too_narrow(case, left) + (_left_out(case) if made else [])

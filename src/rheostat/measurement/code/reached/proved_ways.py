@@ -1,8 +1,9 @@
-"""What the compiler proves that no stated input reaches: ways of comparisons, and blocks.
+"""What the compiler proves that no stated input reaches: ways of comparisons, blocks, indexes.
 
 Each argument becomes any number of its range, and clang optimises the marked text.  A mark that is
 gone then cannot be set, whatever is drawn, so that no run has to show it: the rest of a loop by
-fours where a size is a multiple of four, the early end of a size that is never 0.
+fours where a size is a multiple of four, the early end of a size that is never 0.  An index that
+comes near the end of an array is one more mark, of being beyond it.
 
 Nothing rests on what overflows or on a promise: sums wrap, attributes, `restrict` and assumptions
 are left out, and a mark may be the last thing that a program does.  That pointers stay within what
@@ -12,7 +13,8 @@ they point to, and go to what they are of, is taken as every build takes it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.programs.program import Program
@@ -21,6 +23,7 @@ from rheostat.measurement.code.reached.constants import POINTER
 from rheostat.measurement.code.reached.marked_builds import LINKED
 from rheostat.measurement.code.reached.marks import Marked, still_asked
 from rheostat.measurement.code.reached.open_marks import Left, left_by
+from rheostat.measurement.code.reached.room import ArrayRoom
 from rheostat.measurement.code.reached.stated_ranges import OWN, REGION, Stated, stated_ends
 
 ON_DEVICE = "$ompvariant"
@@ -31,6 +34,9 @@ BUILD = ("sh", "-c", "{cc} -O2 -w -fno-vectorize -fno-slp-vectorize -fno-unroll-
 OF_BYTE = re.compile(r"  store i8 1, ptr getelementptr \(i8, ptr @rheostat_reached, i64 (\d+)\)")
 OF_WAY = re.compile(r"  store i8 1, ptr (%rheostat_reached\.(\d+)(?:\.too)?)\.at$")
 OF_TRUTH = re.compile(r"  (%rheostat_reached\.\d+) = zext i1 ")
+OF_INDEX = re.compile(r"  call void @rheostat_reached_value\(i32 (\d+), i64 ([^)]+)\)")
+OF_ROOM = 1 << 28
+"""The first byte of those that an index beyond its array would set; there are fewer marks."""
 MARK = re.compile(r"@rheostat_(at|way|part)\(i32 ([^,)]+)(?:, i64 (?:\w+ )*([^,)]+))?\)")
 DECLARED = """
 @rheostat_thread = external global i32
@@ -80,23 +86,29 @@ def without_proved(case: Case, whole: Sequence[Marked], left: Left) -> Left:
     left : Left
         What its runs left.
     """
-    proved = _with_proved(case, whole, left.seen)
-    return left if proved == left.seen else left_by(whole, proved, left, case.candidate)
+    rooms = {n.number: n.most for n, _ in left.values if isinstance(n, ArrayRoom)}
+    all_seen = b"\1" * len(left.seen)  # other marks would keep loops from being understood
+    asked = [(left.seen, {}), *([(all_seen, rooms)] if rooms else [])]
+    proved = {offset for m in whole for seen, some in asked
+              for offset in _proved(case, m, seen, some, alone=len(whole) == 1)}  # fmt: skip
+    if not proved:
+        return left
+    seen = bytes(max(byte, offset in proved) for offset, byte in enumerate(left.seen))
+    values = [(n, said) for n, said in left.values if OF_ROOM + 2 * n.number + 1 not in proved]
+    return replace(left_by(whole, seen, left, case.candidate), values=values)
 
 
-def _with_proved(case: Case, whole: Sequence[Marked], seen: bytes) -> bytes:
-    """The marks that runs have set, and with them those that no stated input can set."""
-    made = bytearray(seen)
-    for m in whole:
-        if ON_DEVICE in m.text:
-            continue
-        text = _for_any_input(m, seen, case.original.inputs, alone=len(whole) == 1)
-        own = Program({FILE: text}, "serial", build=BUILD, made_of=case.candidate.text)
-        built = case.bench.build(own, LINKED)
-        asked, left = _bytes_of(text), _bytes_of(built.said.stdout) if built.ok else None
-        for offset in asked - left if asked and left is not None else ():
-            made[offset] = 1
-    return bytes(made)
+def _proved(
+    case: Case, m: Marked, seen: bytes, rooms: Mapping[int, int], *, alone: bool
+) -> set[int]:  # fmt: skip
+    """The marks of a text that no stated input can set, also those of indexes beyond ``rooms``."""
+    if ON_DEVICE in m.text:
+        return set()
+    text = _for_any_input(m, seen, case.original.inputs, rooms, alone=alone)
+    own = Program({FILE: text}, "serial", build=BUILD, made_of=case.candidate.text)
+    built = case.bench.build(own, LINKED)
+    asked, left = _bytes_of(text), _bytes_of(built.said.stdout) if built.ok else None
+    return asked - left if asked and left is not None else set()
 
 
 def _bytes_of(text: str) -> set[int] | None:
@@ -115,18 +127,23 @@ def _bytes_of(text: str) -> set[int] | None:
     return made
 
 
-def _for_any_input(m: Marked, seen: bytes, inputs: ProgramInputs, *, alone: bool) -> str:
+def _for_any_input(
+    m: Marked, seen: bytes, inputs: ProgramInputs, rooms: Mapping[int, int], *, alone: bool
+) -> str:  # fmt: skip
     """A marked text whose marks are calls, and whose arguments are any of their ranges."""
-    made = "\n".join(_AnyInput(m.text, inputs, alone=alone).rows(still_asked(m.text, seen, ())))
+    rows = still_asked(m.text, seen, rooms.keys())
+    made = "\n".join(_AnyInput(m.text, inputs, rooms, alone=alone).rows(rows))
     return f"{made}\n{DECLARED}"
 
 
 class _AnyInput:
     """Rows of a text as they are for any input: ``alone`` says that nothing else calls it."""
 
-    def __init__(self, code: str, inputs: ProgramInputs, *, alone: bool) -> None:
+    def __init__(
+        self, code: str, inputs: ProgramInputs, rooms: Mapping[int, int], *, alone: bool
+    ) -> None:  # fmt: skip
         self.stated = Stated(code, stated_ends(inputs))
-        self.inputs, self.alone = inputs, alone
+        self.inputs, self.rooms, self.alone = inputs, rooms, alone
         self.truths = set(OF_TRUTH.findall(code))
         self.numbers = 0
 
@@ -144,6 +161,8 @@ class _AnyInput:
         elif m := OF_WAY.match(row):
             kind = "way" if m[1] in self.truths else "part"
             yield f"  call void @rheostat_{kind}(i32 {m[2]}, i64 {m[1]})"
+        elif m := OF_INDEX.match(row):
+            yield from self._beyond(int(m[1]), m[2])
         elif (place := self.stated.argument_read(function, row)) and (m := NUMBER.match(row)):
             yield from self._any(place, m[1], m[2])
         elif (m := REGION.search(row)) and m[1] in self.stated.regions:
@@ -152,6 +171,13 @@ class _AnyInput:
             if re.match(r"\s+unreachable\b", row):
                 yield "  call void @rheostat_end()"
             yield self._unpromised(function, row)
+
+    def _beyond(self, number: int, index: str) -> Iterator[str]:
+        """Whether an index is beyond its array, as a mark."""
+        name = f"%rheostat_room.{number}"
+        yield f"  {name} = icmp ugt i64 {index}, {self.rooms[number]}"
+        yield f"  {name}.way = zext i1 {name} to i64"
+        yield f"  call void @rheostat_way(i32 {OF_ROOM + 2 * number}, i64 {name}.way)"
 
     def _any(self, place: int, value: str, type_: str) -> Iterator[str]:
         """Any number of a range: so many steps behind its first."""

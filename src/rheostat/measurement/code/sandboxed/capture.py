@@ -13,7 +13,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from rheostat.measurement.code.sandboxed.group_memory import group_cpu_s, group_memory_b
+from rheostat.measurement.code.sandboxed.group_memory import (
+    group_cpu_s,
+    group_delay_s,
+    group_memory_b,
+)
 
 CHUNK_B, POLL_S = 65536, 0.005
 MEMORY_S = 0.1
@@ -23,6 +27,8 @@ FILTER = "{filter}"
 BUSY_SHARE, MOST_WAITS = 0.04, 12
 """Share of the time by the clock that a program at work gets at the least on a busy machine, and
 how many times its limit by the clock it may take there."""
+DELAYED_SHARE = 0.25
+"""Share of the time by the clock that one waits for a core who gets hardly any of it."""
 COUNTED_AT_LEAST = 0.7
 """Share of the CPU time at its limit that is counted at the least: accounting goes by ticks."""
 
@@ -181,8 +187,8 @@ def _read(
 def _late(process: subprocess.Popen[bytes], limits: SandboxLimits, began: float) -> str:
     """Why a run is stopped whose time by the clock is over; nothing while it is at work."""
     elapsed_s, cpu_s = time.perf_counter() - began, group_cpu_s(process.pid)
-    most_s = limits.wall_s
-    if BUSY_SHARE * elapsed_s <= cpu_s <= limits.cpu_s:
+    most_s, delayed = limits.wall_s, group_delay_s(process.pid) > DELAYED_SHARE * elapsed_s
+    if (delayed or BUSY_SHARE * elapsed_s <= cpu_s) and cpu_s <= limits.cpu_s:
         most_s *= MOST_WAITS
     return f"stopped after {most_s:.3g} s" if elapsed_s > most_s else ""
 

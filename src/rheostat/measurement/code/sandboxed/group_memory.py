@@ -1,4 +1,4 @@
-"""Memory and CPU time of a program and all that it has started: one limit for the group.
+"""Memory and times of a program and all that it has started: one limit for the group.
 
 Limits of the kernel (rlimits) hold for each process, so that sixty of them may take sixty times as
 much.
@@ -57,6 +57,21 @@ def group_cpu_s(leader: int) -> float:
             behind_name = (place / "stat").read_text().rpartition(")")[2].split()
             ticks += sum(map(int, behind_name[TIMES]))
     return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def group_delay_s(leader: int) -> float:
+    """Seconds that threads of a process and its descendants, while they live, waited for a core.
+
+    >>> import os
+    >>> group_delay_s(os.getpid()) >= 0, group_delay_s(2**30)
+    (True, 0.0)
+    """
+    delay_ns = 0
+    for place in _group(leader):
+        with suppress(OSError, IndexError):  # it has just ended, or the kernel does not count
+            for task in (place / "task").iterdir():
+                delay_ns += int((task / "schedstat").read_text().split()[1])
+    return delay_ns / 1e9
 
 
 def _group(leader: int) -> Iterator[Path]:
