@@ -66,6 +66,15 @@ def test_an_option_that_a_format_has_not_is_named(generated):
         read(generated["pm100"][0], options={"zone": "UTC"})
 
 
+def test_values_of_all_rows_are_taken_beside_any_format(generated):
+    jobs = read(generated["pm100"][0], options={"columns": {"randomized": "=1", "site": "=x"}})
+    assert set(jobs.frame["randomized"]) == {1}
+    assert set(jobs.frame["site"]) == {"x"}
+    assert len(jobs) == len(read(generated["pm100"][0]))
+    with pytest.raises(DataError, match="its columns are known; --column NAME==VALUE alone"):
+        read(generated["pm100"][0], options={"columns": {"randomized": "=1", "app": "name"}})
+
+
 def test_readers_of_other_packages_join_by_entry_point(monkeypatch, tmp_path):
     class Entry:
         name = "ones"

@@ -50,6 +50,14 @@ def test_a_generated_log_is_told_with_its_waits_and_what_would_let_it_answer():
     assert "rheostat simulate october.txt --policy easy" in said
 
 
+def test_a_log_without_nodes_lacks_nodes_and_not_memory():
+    jobs = World(seed=3).jobs(60)
+    lacking = ("memory_b", "nodes", "nodes_alloc")
+    said = text(summary(jobs.select([c for c in jobs.columns if c not in lacking])))
+    assert "No: the log has no nodes" in said
+    assert "What would change it: Record the nodes that jobs ask for" in said
+
+
 def test_names_of_one_job_each_are_no_groups():
     jobs = {"nodes": [1] * 11, "runtime_s": [60.0] * 11, "user": [f"u{k}" for k in range(11)]}
     assert "11 names of users, each of one job" in text(summary(rh.table(jobs)))

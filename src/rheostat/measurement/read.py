@@ -56,6 +56,7 @@ from rheostat.measurement.parquet import BROKEN, MAGIC, scan
 from rheostat.measurement.runs import read_runs
 from rheostat.measurement.runs.delimited import head
 from rheostat.measurement.runs.listings import listing_said
+from rheostat.measurement.runs.mapping import states_alone, with_values
 from rheostat.measurement.runs.profiles import profile_said
 from rheostat.measurement.serving.genai_perf import is_genai_perf, read_genai_perf
 from rheostat.measurement.serving.inferencex import read_inferencex
@@ -169,7 +170,8 @@ BUILT_IN = (
 STORE = "store"
 INSTEAD = {
     "units": ": --unit says per what energy and power of LLM serving runs are (--format serving)",
-    "columns": ": its columns are known; --column is for tables of runs (--format runs, serving)",
+    "columns": ": its columns are known; --column NAME==VALUE alone adds one, the others are for "
+    "tables of runs (--format runs, serving)",
     "map": ": its columns are known; --map is for tables of runs (--format runs, serving)",
 }
 """What an option is for, where a reader does not take it."""
@@ -252,6 +254,9 @@ def read(
         if "unexpected keyword" not in str(error):
             raise
         option = str(error).split()[-1].strip("'")
+        if option == "columns" and states_alone(stated := (options or {})["columns"]):
+            rest = {k: v for k, v in (options or {}).items() if k != "columns"}
+            return with_values(read(path, name, options=rest), stated)
         raise DataError(str(path), [f"is read as {name}, which takes no option {option!r}"
                                     + INSTEAD.get(option, "")]) from error  # fmt: skip
     return possible_energy(jobs.noted(*energy_doubt(jobs)))

@@ -19,7 +19,7 @@ from rheostat.decision.trials.trial_size import with_trial as joined
 from rheostat.errors import DataError
 from rheostat.measurement.read import guess_format, read
 from rheostat.measurement.runs.guess import guess_name
-from rheostat.measurement.runs.mapping import headings_meant, present
+from rheostat.measurement.runs.mapping import headings_meant, present, states_alone
 from rheostat.measurement.runs.named_otherwise import words_by_ours
 from rheostat.measurement.runs.reader import table_frame
 from rheostat.measurement.tables import read_table
@@ -100,7 +100,7 @@ def _own_columns(
 ) -> Callable[[Path], Mapping[str, Any]]:
     """The options for each of several files: of columns that any has, those that it has itself."""
     named = options.get("columns")
-    if len(files) == 1 or not named:
+    if len(files) == 1 or not named or states_alone(named):
         return lambda _: options
     headings = {f: table_frame(f)[0].columns for f in files}
     held = {f: _present(named, own) for f, own in headings.items()}

@@ -17,7 +17,7 @@ from rheostat.core.jobs import Column, Moment, Note
 from rheostat.core.vocabulary import VOCABULARY
 from rheostat.measurement.counters.rates import COUNTERS
 from rheostat.measurement.runs import languages
-from rheostat.measurement.runs.header_units import either_prefix, split_unit
+from rheostat.measurement.runs.header_units import TIMED, either_prefix, split_unit
 from rheostat.measurement.runs.mapping import RATE, YIELD
 from rheostat.measurement.runs.setting_words import SETTING
 
@@ -27,6 +27,8 @@ _MEAN = r"(_(mean|avg|average))?"
 NAMES: tuple[tuple[str, str], ...] = (
     ("runtime_s", r"(((ru|job)_)?wall(_?time|_?clock(_time)?)?|elapsed(_?time|_?raw)?|duration"
                   r"|(train(ing)?_|total_|job_|app_|solve_)?run_?time"
+                  r"|(job|run|exec(ution)?|actual|true)_?(duration|length|run_?time)"
+                  r"|(running|processing|service|actual|used)_?time|time_?(used|taken|spent|elapsed)"
                   r"|elapsed_wall_clock_time|walltime_sec|(resources_used_)?walltime(_used)?|used_(wall_?)?time)"
                   rf"{_MEAN}"),
     ("runtime_s", r"(exec(ution)?_?|total_?|solve_?|real_?|train(ing)?_?)?time" rf"{_MEAN}|makespan"
@@ -75,13 +77,6 @@ NAMES: tuple[tuple[str, str], ...] = (
     ("exit_code", r"exit|rc|(exit|return)_?(code|status|value)"),
 )  # fmt: skip
 
-TIMED = (
-    ("runtime_s", re.compile("total|real", re.IGNORECASE)),
-    ("time_limit_s", re.compile(r"((job|queue|user)_)?(limit|estimate)|req(uest(ed)?)?|asked",
-                                re.IGNORECASE)),
-    ("wait_s", re.compile("queued?|pending", re.IGNORECASE)),
-)  # fmt: skip
-"""Names that need a unit of time behind them: ``total(s)``, ``limit_h``, ``queue_s``."""
 NET = re.compile(
     r"(^|_)(net|dynamic|(above|over|minus|less|without|no|excl(uding)?)_idle|"
     r"idle_(subtracted|removed|corrected|free))(_|$)"
@@ -117,8 +112,8 @@ A_SECOND = re.compile(r"[a-z]s ?/ ?(s|sec|min|h)[)\]]?$", re.IGNORECASE)
 EXTREME = re.compile(r"(^|_)(min|max|std(dev)?|sd|p\d\d)(_|$)", re.IGNORECASE)
 """Beside these a mean or a median is the run time."""
 NO_RUN = re.compile(
-    r"std|min|max|per_|limit|cap|idle|wait|submit|start|end|stamp|setup|"
-    r"init|warm|delay|offset|span|period|interval|lag|ttft|itl|tpot|token"
+    r"std|min|max|per_|limit|cap|idle|wait|submit|start|end|stamp|setup|init|warm|delay|offset|span"
+    r"|period|interval|lag|ttft|itl|tpot|token"
 )
 """Times of something else than a run."""
 

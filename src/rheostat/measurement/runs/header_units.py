@@ -72,6 +72,17 @@ JOINED = re.compile(rf"(.*?[a-z0-9])({'|'.join(_capitals())})")
 TIMES = re.compile(
     r"wall|time|elapsed|duration|limit|wait|zeit|dur[eé]e|dura[cçt]|tempo|tiempo|czas|時間"
 )
+TIMED = (
+    ("runtime_s", re.compile(
+        r"total|real|((job|actual)_?)?(run|ran|exec(ut(ed|ion))?)(_?(for|length))?|actual|took"
+        r"|running|service|wall_?used", re.IGNORECASE)),
+    ("time_limit_s", re.compile(
+        r"((job|queue|user|max)_?)?(limit|est(imated?)?)|req(uest(ed)?)?|asked|booked"
+        r"|max_?(wall|run)|wall_?(req(uest(ed)?)?|asked|max)", re.IGNORECASE)),
+    ("wait_s", re.compile(
+        r"queued?|pending|waited|waiting|time_in_queue|queue(ing)?_?time", re.IGNORECASE)),
+)  # fmt: skip
+"""Names that need a unit of time behind them, and what they mean: ``total(s)``, ``run_min``."""
 AMOUNTS = re.compile(rf"power|energy|consum|freq|clock|cap|mem|{TIMES.pattern}", re.IGNORECASE)
 
 
@@ -107,10 +118,14 @@ def split_unit(name: str, *, timed: bool = False) -> tuple[str, str, str, float]
     if name.lower().endswith("_per_s"):
         return name, "", "1/s", 1.0  # a rate, not a time
     if unit is None or (
-        text.lower() == "min" and not timed and not TIMES.search(stem.lower())  # a minimum
+        text.lower() == "min" and not timed and not _lasts(stem.lower())  # a minimum
     ):
         return name, "", "", 1.0
     return stem, f"_{unit[0].lower()}", *unit
+
+
+def _lasts(stem: str) -> bool:
+    return bool(TIMES.search(stem)) or any(words.fullmatch(stem) for _, words in TIMED)
 
 
 def either_prefix(name: str) -> str:

@@ -25,9 +25,9 @@ from typing import Any
 
 import polars as pl
 
-from rheostat.core.jobs import Column, Moment, Note
+from rheostat.core.jobs import Column, JobTable, Moment, Note
 from rheostat.core.storage.files import read_toml
-from rheostat.core.vocabulary import VOCABULARY
+from rheostat.core.vocabulary import VOCABULARY, column
 from rheostat.errors import DataError
 from rheostat.measurement.counters.rates import COUNTERS
 from rheostat.measurement.runs.header_units import either_prefix, split_unit
@@ -232,6 +232,26 @@ def with_stated(frame: pl.DataFrame, mapped: Mapped) -> pl.DataFrame:
     """
     names = {c for s in mapped.columns.values() for c in s.columns if c.startswith("=")}
     return frame.with_columns(stated(n).alias(n) for n in sorted(names - set(frame.columns)))
+
+
+def states_alone(columns: Mapping[str, Any]) -> bool:
+    """Whether all that is mapped are values of all rows, which any table can have beside its own.
+
+    >>> states_alone({"randomized": "=1"}), states_alone({"app": "JobName"})
+    (True, False)
+    """
+    return all(isinstance(t, str) and t.startswith("=") for t in columns.values())
+
+
+def with_values(jobs: JobTable, columns: Mapping[str, str]) -> JobTable:
+    """A table with values of all rows, known at submission.
+
+    >>> from rheostat.core.vocabulary import table
+    >>> with_values(table({"nodes": [2, 4]}), {"randomized": "=1"}).frame["randomized"].to_list()
+    [1, 1]
+    """
+    described = [column(n, meaning=f"{n}={text}, as stated") for n, text in columns.items()]
+    return jobs.with_columns(described, **{n: stated(text) for n, text in columns.items()})
 
 
 def spelled(named: Mapping[str, Any], headings: Collection[str]) -> dict[str, Any]:

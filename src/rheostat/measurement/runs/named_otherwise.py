@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from rheostat.core.jobs import JobTable, Moment
+from rheostat.core.jobs import JobTable, Moment, Note
+from rheostat.core.vocabulary import VOCABULARY
 from rheostat.measurement.dates import iso_seconds
 from rheostat.measurement.runs.cell_units import seconds_of_cell
-from rheostat.measurement.runs.guess import guess_known, guess_name, no_unit
+from rheostat.measurement.runs.guess import NO_RUN, guess_known, guess_name, no_unit
 from rheostat.measurement.runs.header_units import split_unit
 
 LIKELY = 0.9
@@ -18,6 +20,10 @@ COUNTED = r"\D(\d+)$"
 LABELS = {"name", "run name", "run_name", "display_name", "experiment_name"}
 """Headings of what a tracker calls a run, which may be the application's."""
 TURNED = ("nodes", "gpus", "cores", "threads", "batch_size", "cap_w", "frequency_hz")
+RAN = re.compile("run|ran|elapsed|real|exec|actual|used|taken|took|service|processing|duration")
+"""Words of times that jobs of a log ran, and did not ask for."""
+RAN_TO_ITS_END = re.compile("run_?time|elapsed|real")
+"""Those of them that are of the whole run where a run may be timed in parts, too."""
 PIECE = re.compile(r"(time|energy)_per_(epoch|step|iter(?:ation)?|run)")
 FEWEST = 3
 """Runs whose names may show that they only count."""
@@ -54,9 +60,10 @@ def not_as_named(frame: pl.DataFrame) -> dict[str, str]:
         and c.lower() in LABELS
         and _of_runs(c, frame, named)
     }
-    times = named.get("runtime_s", [])
+    made |= dict.fromkeys(_least(frame.columns), "")
+    times = [c for c in named.get("runtime_s", []) if c not in made]
     made |= {c: "" for c in times if c.lower() == "duration" and len(times) > 1}
-    made |= {c: "time_limit_s" for c in _asked_times(named, frame)}
+    made |= {c: "time_limit_s" for c in _asked_times({**named, "runtime_s": times}, frame)}
     made |= {c: of for c in named.get("partition", []) if (of := _waited(c, frame, named)) != c}
     if "energy_j" not in named and "power_w" not in named:
         made |= dict.fromkeys(_of_same_piece(frame.columns, times), "energy_j")
@@ -69,6 +76,19 @@ def not_as_named(frame: pl.DataFrame) -> dict[str, str]:
         if both and f"{size}_requested" not in frame.columns:
             made[asked[0]] = f"{size}_requested"
     return made
+
+
+def _least(columns: Sequence[str]) -> list[str]:
+    """Names that end in ``min`` beside one that ends in ``max`` or ``mean``: no minutes.
+
+    >>> _least(["run_min", "run_max", "exec_min", "power_max"])
+    ['run_min']
+    """
+    low = {c.lower(): c for c in columns}
+    ends = ("max", "maximum", "mean", "avg", "average", "median")
+    minutes = {n: c for n, c in low.items() if n.endswith("min") and split_unit(c)[3] == 60.0}
+    stems = {n.removesuffix("min"): c for n, c in minutes.items()}
+    return [c for stem, c in stems.items() if any(stem + end in low for end in ends)]
 
 
 def _of_same_piece(columns: Sequence[str], times: Sequence[str]) -> list[str]:
@@ -148,13 +168,14 @@ def _asked_times(named: Mapping[str | None, Sequence[str]], frame: pl.DataFrame)
     """
     times = named.get("runtime_s", [])
     wall = [c for c in times if "wall" in c.lower()]
-    ran = [c for c in times if re.search("run_?time|elapsed|real", c.lower())]
+    words = RAN if {"submit_s", "wait_s"} & set(named) else RAN_TO_ITS_END
+    ran = [c for c in times if c not in wall and words.search(c.lower())]
     start, end = (named.get(name, []) for name in ("start_s", "end_s"))
-    if len(wall) != 1 or wall == ran:
+    if len(wall) != 1:
         return []
-    if len(ran) == 1:
-        took = _in_seconds(frame[ran[0]])
-    elif not ran and len(start) == len(end) == 1:
+    if ran:
+        took = pl.select(pl.max_horizontal(*map(_in_seconds, frame[ran]))).to_series()
+    elif len(start) == len(end) == 1:
         took = _in_seconds(frame[end[0]]) - _in_seconds(frame[start[0]])
     else:
         return []
@@ -163,12 +184,54 @@ def _asked_times(named: Mapping[str | None, Sequence[str]], frame: pl.DataFrame)
     return wall if shorter.any() and longer.sum() < 0.1 * frame.height else []
 
 
+def other_run_times(frame: pl.DataFrame, read_as: Mapping[str, str]) -> list[Note]:
+    """A note where another column than the one taken may be how long runs took.
+
+    Of the same kind of name, or in a log of jobs beside a wall time, which most jobs end before.
+
+    >>> log = pl.DataFrame({"submit": [0], "wall_h": [2.0], "compute_s": [60.0]})
+    >>> read_as = {"submit": "submit_s", "wall_h": "runtime_s", "compute_s": "compute_s"}
+    >>> other_run_times(log, read_as)[0].message
+    'runtime_s is wall_h, but it may be compute_s: --column runtime_s=compute_s \
+--column time_limit_s=wall_h says so'
+    """
+    taken = next((c for c, ours in read_as.items() if ours == "runtime_s"), None)
+    if taken is None:
+        return []
+    took = _in_seconds(frame[taken])
+    log = "wall" in taken.lower() and {"submit_s", "wait_s"} & set(read_as.values())
+    aside = {taken, *_least(frame.columns)}
+    rest = [c for c, n in read_as.items() if n not in VOCABULARY and c not in aside]
+    rest = [c for c in rest if not PIECE.search(c.lower())]
+    alike = [c for c in rest if guess_name(c) == "runtime_s"]
+    alike += [c for c in rest if log and guess_name(c) is None and _is_time(frame[c])]
+    doubts = []
+    for c in alike:
+        other = _in_seconds(frame[c])
+        differs = ((other - took).abs() > 0.01 * took + 1.0).any()
+        if differs and (guess_name(c) or (other > took).sum() < 0.1 * frame.height):
+            doubts.append(c)
+    if not doubts:
+        return []
+    typed = f"--column runtime_s={shlex.quote(doubts[0])}"
+    typed += f" --column time_limit_s={shlex.quote(taken)}" * bool(log)
+    said = f"runtime_s is {taken}, but it may be {' or '.join(doubts)}: {typed} says so"
+    return [Note(said)]
+
+
+def _is_time(values: pl.Series) -> bool:
+    stem, suffix, _, _ = split_unit(values.name, timed=True)
+    if values.dtype == pl.String and values.str.contains(r"^\s*(\d+-)?\d+(:\d\d)+").any():
+        return not NO_RUN.search(values.name.lower())  # hours and minutes of a clock
+    return suffix == "_s" and values.dtype.is_numeric() and not NO_RUN.search(stem.lower())
+
+
 def _in_seconds(values: pl.Series) -> pl.Series:
     """A time in seconds, by the unit in its name or in its cells; a moment since 1970."""
     if values.dtype.is_temporal():
         return values.cast(pl.Datetime("us")).dt.epoch("us") / 1e6
     if values.dtype.is_numeric():
-        return values.cast(pl.Float64) * split_unit(values.name)[3]
+        return values.cast(pl.Float64) * split_unit(values.name, timed=True)[3]
     length = values.cast(pl.String).map_elements(seconds_of_cell, return_dtype=pl.Float64)
     return length.fill_null(pl.select(iso_seconds(pl.lit(values))).to_series())
 

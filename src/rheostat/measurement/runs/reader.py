@@ -66,7 +66,7 @@ from rheostat.measurement.runs.mapping import (
     spelled,
     with_stated,
 )
-from rheostat.measurement.runs.named_otherwise import not_as_named
+from rheostat.measurement.runs.named_otherwise import not_as_named, other_run_times
 from rheostat.measurement.runs.only_rate import with_rate
 from rheostat.measurement.runs.power_of_one import watts_of_one
 from rheostat.measurement.runs.published_tables import PRESETS, TRAINING
@@ -294,6 +294,7 @@ def _guess_rest(
         if text and (ours := guess_name(theirs)) in QUANTITIES and ours != theirs:
             texts.append(Note(f"{theirs} holds text, not numbers: not read as {ours}"))
     notes = [*texts, *unclear_units(frame)]
+    notes += other_run_times(frame, {g.source: g.name for g in guesses})
     if chosen.drop:
         notes.insert(0, Note(f"left out as the mapping says: {', '.join(chosen.drop)}"))
     return exprs, columns, [*notes, *_guessed(guesses)]

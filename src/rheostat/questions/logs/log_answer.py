@@ -132,7 +132,8 @@ def remedy(answer: LogAnswer, jobs: JobTable, file: str = "FILE") -> str:
     """The one thing that would make the log answer; "" where it does."""
     if answer.answers:
         return ""
-    if lacking := lacks(jobs):
+    counted = "nodes" in jobs.columns and jobs.frame["nodes"].count()
+    if lacking := lacks(jobs) or ([] if counted else ["the nodes that jobs ask for"]):
         return f"Record {' and '.join(lacking)}: {scheduler_of(jobs).everything} has them."
     memory = "memory_b" in jobs.columns and jobs.frame["memory_b"].count()
     needed = answer.trial
