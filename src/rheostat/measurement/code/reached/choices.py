@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 
 from rheostat.measurement.code.reached.constant_values import NAME
 from rheostat.measurement.code.reached.truths import LOADED, STORED
@@ -43,7 +44,7 @@ def is_taken(
 ) -> bool:  # fmt: skip
     """Whether a block that a comparison leads to takes a constant in place of the value compared.
 
-    A loop's body that sets what is counted in it to 0 is none.
+    A loop's body that sets what is counted in it to 0 is none, nor is a block that keeps more.
 
     >>> known = {"%1": "load i32, ptr %x"}
     >>> is_taken("7", "%1", ("a", "b"), ["a:", "  store i32 7, ptr %x"], known)
@@ -52,24 +53,36 @@ def is_taken(
     False
     >>> is_taken("0", "%1", ("do.body", "b"), ["do.body:", "  store i32 0, ptr %x"], known)
     False
+    >>> more = ["a:", "  store i32 7, ptr %x", "  store i32 %2, ptr %y"]
+    >>> is_taken("7", "%1", ("a", "b"), more, known)
+    False
     """
     targets = [t for t in targets if not LOOPS.match(t)]
     made = _made(value, defined)
     stored = [m for row in rows if (m := STORED.match(row))]
+    stores = Counter(block for block, _ in _stores(rows)) if targets else Counter[str]()
     holds = {_place(m["place"], defined) for m in stored if _made(m["value"], defined) == made}
-    block = ""
-    for row in rows if targets else ():
-        m = LABEL.match(row)
-        block = m[1] if m else block
-        if block in targets and (m := STORED.match(row)) and m["value"] == constant:
+    for block, m in _stores(rows) if targets else ():
+        if block in targets and stores[block] == 1 and m["value"] == constant:
             place = _place(m["place"], defined)
             if place in holds or f"ptr {place}" in made:
                 return True
+    for row in rows if targets else ():
         chosen = CHOSEN_OF.findall(row) if " = phi " in row else []
         if (constant in [v for v, label in chosen if label in targets]
                 and made in [_made(v, defined) for v, _ in chosen]):  # fmt: skip
             return True
     return False
+
+
+def _stores(rows: Sequence[str]) -> Iterator[tuple[str, re.Match[str]]]:
+    """What is stored, with the label of its block."""
+    block = ""
+    for row in rows:
+        m = LABEL.match(row)
+        block = m[1] if m else block
+        if m := STORED.match(row):
+            yield block, m
 
 
 def _made(value: str, defined: Mapping[str, str]) -> str:

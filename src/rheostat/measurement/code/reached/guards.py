@@ -5,7 +5,8 @@ one; times a number of cells it may round to that number, once in about 2**53 va
 whoever guards an index against it cannot show that the guard was needed.  Nor can who compares an
 index with a container's own size before asking for that element, which would not be there.  That a
 kernel leaves where its item is none of the data's is needed only where groups are not full, and so
-is that a loop over groups asks whether an item of one is still among the loop's.  A number of which
+is that a loop over groups asks whether an item of one is still among the loop's, or that an element
+is read only below a size.  A number of which
 a line takes both digits is whole in them, also where one of the two was always nothing.
 """
 
@@ -30,6 +31,14 @@ GUARDS = (
 ACCESS = re.compile(
     r"(?<![\w.>])(?P<index>\w+)\s*<\s*(?P<of>\w+)\.(?:size|length)\(\)\s*&&"
     r"[^;?]*(?<![\w.>])(?P=of)\s*\[\s*(?P=index)\s*\]"
+)
+READ = re.compile(
+    r"(?P<index>\w+(?:\s*\+\s*\w+)?)\s*<\s*(?P<of>[A-Za-z_]\w*)\s*(?:\?\s*\w+\[\s*(?P=index)\s*\]"
+    r"\s*:|\)\s*\w+\[\w+\]\s*\+=\s*\w+\[\s*(?P=index)\s*\]\s*;)"
+)
+OF_KERNEL = (
+    r"\b(?:__)?kernel\s+void\s+\w+\s*\([^)]*\b(?:u?int|u?long|size_t)\s+{0}\s*[,)]|"
+    r"\b{0}\s*=\s*(?:\(\w+\)\s*)?get_(?:local|global)_size\s*\("
 )
 
 LEAVES = re.compile(r"\bif\s*\((?P<asked>[^;{}]*)\)\s*return\s*;")
@@ -140,6 +149,23 @@ def guards_items(row: str, text: str) -> bool:
     )  # fmt: skip
 
 
+def guards_read(row: str, text: str) -> bool:
+    """Whether a row of a kernel reads an element only where its index is below a size.
+
+    The size is given to the kernel, or is a group's.
+
+    >>> text = "__kernel void f(__global int *a, int n) { int size = get_local_size(0);"
+    >>> guards_read("t[k] = at < n ? a[at] : 0;", text), guards_read("at < n ? at : 0;", text)
+    (True, False)
+    >>> guards_read("if (l + step < size) part[l] += part[l + step];", text)
+    True
+    >>> guards_read("t[k] = at < m ? a[at] : 0;", text), guards_read("if (k < n) a[k] = at;", text)
+    (False, False)
+    """
+    m = READ.search(row)
+    return m is not None and bool(re.search(OF_KERNEL.format(m["of"]), text))
+
+
 def guards_access(row: str) -> bool:
     """Whether a row keeps an index within a container whose element it then asks for.
 
@@ -170,5 +196,5 @@ def is_guard(c: Comparison, row: str, text: str) -> bool:
     if c.constant:
         cut = WHOLE.fullmatch(c.constant)
         return guards_rounding(row, text) or bool(cut and takes_both_digits(row, int(cut[1])))
-    return (guards_rounding(row, text) or guards_access(row) or guards_items(row, text)
-            or (c.how == "lt" and guards_groups(c.at[1], text)))  # fmt: skip
+    less = c.how == "lt" and (guards_groups(c.at[1], text) or guards_read(row, text))
+    return less or guards_rounding(row, text) or guards_access(row) or guards_items(row, text)

@@ -25,6 +25,8 @@ EQUAL = re.compile(
     rf"\s*(?P<value>{NAME}) = (?:icmp|fcmp (?:[a-z]+ )*?)\s*(?P<how>eq|ne|oeq|une) \S+ "
     rf"(?P<one>{NAME}), (?P<other>{NAME})(?:,|$)"
 )
+ALIKE = re.compile(rf"\s*(?P<value>{NAME}) = icmp (?P<how>eq|ne) i32 (?P<one>{NAME}), 0(?:,|$)")
+COMPARES_TEXTS = re.compile(r"(?:tail )?call i32 @(?:mem|str|strn|wcs|wmem)cmp\(")
 BRANCH = re.compile(rf"\s*br i1 ({NAME}), label %(\S+), label %([^\s,]+)")
 LABEL = re.compile(r"label %([-\w.$]+)")
 CONVERTED = re.compile(rf"(?:[sz]ext|trunc|fpext|fptrunc|freeze|[su]itofp) .*?({NAME})(?: to |$)")
@@ -97,6 +99,12 @@ class Kinds:
         sides = m.group("one", "other")
         made = [self._defined.get(s, "").startswith("zext i1 ") for s in sides]
         return (m["how"] == "sub" and all(made)) or self.ordered(*sides)
+
+    def compares_texts(self, value: str) -> bool:
+        """Whether it is, or a variable keeps, how two texts compare."""
+        m = LOADED.match(self._defined.get(value, ""))
+        made = self._stored[self._shape(m[1])] if m else [value]
+        return all(COMPARES_TEXTS.match(self._defined.get(v, "")) for v in made) and bool(made)
 
     def _kinds(self, value: str) -> set[str]:
         if value not in self._known:
@@ -247,9 +255,20 @@ def tied_blocks(rows: Sequence[str], kinds: Kinds) -> set[str]:
     """
     equal = {m["value"]: "eq" in m["how"] for row in rows
              if (m := EQUAL.match(row)) and kinds.equal(*m.group("one", "other"))}  # fmt: skip
+    equal |= {m["value"]: m["how"] == "eq" for row in rows
+              if (m := ALIKE.match(row)) and kinds.compares_texts(m["one"])}  # fmt: skip
     leading = [label for row in rows if re.match(r"\s*(?:br|switch)\b|\s*i\d+ -?\d+, label", row)
                for label in LABEL.findall(row)] if equal else []  # fmt: skip
-    return {label for label in _behind(rows, equal) if leading.count(label) == 1}
+    tied = {label for label in _behind(rows, equal) if leading.count(label) == 1}
+    blocks, open_ = _blocks(rows), [*tied]
+    while open_:  # behind the first order of two equal things stands the other one
+        here = blocks.get(open_.pop(), [])
+        asked = {m[0].split()[0] for row in here if (m := PAIR.match(row)) and kinds.compares(row)}
+        ways = [m for row in here if (m := BRANCH.match(row)) and m[1] in asked]
+        more = {t for m in ways for t in m.groups()[1:] if leading.count(t) == 1} - tied
+        tied |= more
+        open_ += more
+    return tied
 
 
 def _behind(rows: Sequence[str], equal: Mapping[str, bool]) -> Iterator[str]:
