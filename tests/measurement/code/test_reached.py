@@ -250,6 +250,13 @@ REACHED = {
     before = v;
   }""",
     "clause": f"{PRAGMA} if (n > 100000)\n{SERIAL}",
+    "exchange that other threads make fail": """#pragma omp parallel for
+  for (int i = 0; i < n; i++) {
+    unsigned long was, old = *(volatile unsigned long *)&sum;
+    do {
+      was = old;
+      old = __sync_val_compare_and_swap(&sum, was, was + a[i] % 1000);
+    } while (old != was); }""",
     "critical": """#pragma omp parallel
   {
     unsigned long mine = 0;

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +23,8 @@ from rheostat.measurement.code.workbench import Built, Workbench
 RUNTIME = "reached.c"
 MOST_S = 60.0
 """CPU seconds of many inputs where nobody limits them."""
+EXCHANGES = re.compile(r"\s*%\S+ = cmpxchg ")
+TURN = "@rheostat_reached_turn()"
 LINKED = BuildKind("reached", "clang", (), "-O1")
 
 
@@ -69,11 +72,27 @@ def with_marks(
         The values that are kept.
     """
     runtime = bundled("runtimes", RUNTIME)
-    texts = {f"{ARRAY}{i}.ll": "\n".join([*still_asked(m.text, seen, numbers), ""])
+    texts = {f"{ARRAY}{i}.ll": "\n".join([*with_turns(still_asked(m.text, seen, numbers)), ""])
              for i, m in enumerate(whole)}  # fmt: skip
     values = max(1, sum(len(m.values) for m in whole))
     texts[RUNTIME] = f"#define REACHED_B {whole[-1].end}\n#define VALUES {values}\n{runtime}"
     return linked(program, texts)
+
+
+def with_turns(rows: Iterable[str]) -> Iterator[str]:
+    """LLVM's text in which another thread may come before each exchange, which else never fails.
+
+    >>> [*with_turns(["  %0 = cmpxchg ptr %p, i32 %1, i32 %2 seq_cst seq_cst"])][0]
+    '  call void @rheostat_reached_turn()'
+    """
+    exchanges = False
+    for row in rows:
+        if EXCHANGES.match(row):
+            exchanges = True
+            yield f"  call void {TURN}"
+        yield row
+    if exchanges:
+        yield f"declare void {TURN}"
 
 
 def run_marked(
