@@ -488,6 +488,23 @@ def test_a_quotient_and_a_rounding_are_asked_unless_the_original_makes_them_so(
     assert [said in f.message for f, said in zip(made, asked, strict=True)] == [True] * len(asked)
 
 
+CUT_OFF = """  long *h = calloc(n, sizeof *h);
+  for (int i = 0; i < n; i++) h[i] = 900001 + a[i] % 65536;
+  for (int i = 0; i < n; i++) { long held = h[i]; sum += CUT; }
+  free(h);"""
+
+
+@pytest.mark.skipif(bool(LACKING), reason=LACKING)
+def test_a_difference_cut_off_at_nothing_may_be_asked_before_it_is_taken() -> None:
+    """As `max(0, x - c)` of the original, where that is always more than 0, too."""
+    cut = "held > 900000 ? (held - 900000) / 9 : 0"
+    with verifier(program(CUT_OFF.replace("CUT", "held - 900000 > 0 ? (held - 900000) / 9 : 0")),
+                  seed=3, count=2, options=RungOptions()) as one:  # fmt: skip
+        same, other = (unreached(Case(program(CUT_OFF.replace("CUT", x)), one.reference))
+                       for x in (cut, cut.replace("900000", "900001 - 1")))  # fmt: skip
+    assert (same, len(other)) == ([], 1)
+
+
 @pytest.mark.skipif(bool(LACKING), reason=LACKING)
 def test_a_program_that_goes_by_the_name_of_its_file_is_built_under_another_one(
     one: Verifier,

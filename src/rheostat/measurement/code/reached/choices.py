@@ -17,6 +17,10 @@ LESSER = re.compile(
     r"\)\s*(?:(?P=a)\s*=\s*(?P=b)|(?P=b)\s*=\s*(?P=a))\s*;)"
 )
 """The lesser or greater of two values."""
+DIFFERENCE = re.compile(
+    rf"(?P<x>{VALUE})\s*[<>]=?\s*(?P<c>\w+)\s*\?(?P<one>[^;?:]*):(?P<other>[^;?:]*)"
+)
+"""What is more than a number, less that number, or 0: `x > 9 ? x - 9 : 0` is `max(0, x - 9)`."""
 MOST_ROW = 400
 """Characters of a line that are read."""
 CHOSEN_CXX = re.compile(
@@ -116,3 +120,19 @@ def chooses(row: str, column: int) -> bool:
     """
     return any(m.start() < column <= m.end() or not column
                for m in LESSER.finditer(row[:MOST_ROW]))  # fmt: skip
+
+
+def compares_difference(row: str, column: int) -> bool:
+    """Whether a value is compared at a column so that its difference from the other or 0 is taken.
+
+    >>> compares_difference("m = 4 + (h[k] > 20 ? (h[k] - 20) / 6 : 0);", 15)
+    True
+    >>> compares_difference("m = h > 20 ? h - 21 : 0;", 7), compares_difference("h > 20 ? 0 : h", 3)
+    (False, False)
+    """
+    for m in DIFFERENCE.finditer(row[:MOST_ROW]):
+        difference = re.compile(rf"[\s(]*{re.escape(m['x'])}\s*-\s*{m['c']}\b")
+        for one, other in ((m["one"], m["other"]), (m["other"], m["one"])):
+            if difference.match(one) and re.match(r"\s*0\b(?!\.)", other):
+                return m.start() < column <= m.end("c")
+    return False

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rheostat.measurement.code.altered.hash_texts import weakened
@@ -21,7 +22,7 @@ from rheostat.measurement.code.altered.more_marks import (
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.programs.expected import Expected
 from rheostat.measurement.code.programs.program import Program
-from rheostat.measurement.code.reached.choices import MOST_ROW
+from rheostat.measurement.code.reached.choices import MOST_ROW, compares_difference
 from rheostat.measurement.code.reached.compared_numbers import LEAST_NUMBER, numbers_in
 from rheostat.measurement.code.reached.constant_values import RECORD, Narrowing
 from rheostat.measurement.code.reached.guards import is_guard
@@ -171,13 +172,15 @@ def _beyond(case: Case, left: Left) -> list[Finding]:
         (Counter(c) for c in _of_original(case)[:2]) if left.comparisons else ({}, {})
     )
     others, known = [], set(by_kind)
+    theirs = {str(n) for n in numbers_in(case.original.text)}
     asked_there = {k[:3] for k in known}
     unmarked = _lines(case.original) if case.original.language in UNMARKED else set()
     for c, missing in left.comparisons:
         row = case.candidate.row(*c.at[:2])
         if is_guard(c, row, case.candidate.files[c.at[0]]) or without_blanks(row) in unmarked:
             continue
-        same, kind = _text_and_kind(row, c, missing)
+        cut = c.constant in theirs and compares_difference(row, c.at[2])  # as `max(0, x - 9)` does
+        same, kind = _text_and_kind(row, replace(c, constant="0") if cut else c, missing)
         row = row[:MOST_ROW]
         if TIES.search(row) and (c.tie or (c.constant == "0" and c.how != "eq")):
             continue
