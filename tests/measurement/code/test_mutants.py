@@ -86,6 +86,8 @@ def test_what_changes_no_output_is_named_by_its_line(reference, monkeypatch):
     rng = mutant_runs.np.random.default_rng(2)
     monkeypatch.setattr(mutant_runs, "inputs_of", lambda case: [
         INPUTS.draw(rng, (0, 1)) for _ in range(96)])  # fmt: skip
+    for seconds in ("COUNTED_S", "MUTANTS_S", "ROOM_S"):  # all run, whatever else runs here
+        monkeypatch.setattr(mutant_runs, seconds, 30.0)
     candidate, lines = by_lines(UNSEEN | SEEN)
     named = {f.line for f in mutant_runs.never_shown(Case(candidate, reference))}
     doubted = [name for name, its in lines.items() if named & set(its)]
@@ -156,6 +158,14 @@ def test_a_constant_is_a_margin_where_only_what_is_far_from_it_shows(least, most
     assert tried[0] == (41, 5)  # the input that reaches it most
     if left:
         assert "with 41 or 39 in the place of 40, and another one with 160 or" in found[0].said
+
+
+def test_what_a_number_that_doubles_is_compared_with_is_near_its_half_and_double():
+    rows = ["  %c = icmp slt i32 %1, 32, !dbg !5", "  store i32 %next, ptr %far"]
+    for how, near in (("mul nsw i32 %1, 2", [64, 16]), ("add nsw i32 %1, 2", [33, 31])):
+        made = ["  %1 = load i32, ptr %far", rows[0], f"  %next = {how}", rows[1]]
+        _, sites = rows_of(*made, own={32})
+        assert [s.constant.near() for s in sites if s.constant] == [near]
 
 
 def test_what_was_not_run_in_time_or_is_hardly_reached_is_no_margin():

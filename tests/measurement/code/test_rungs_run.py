@@ -204,7 +204,7 @@ def test_cuda_on_the_host_runs_in_other_orders(case, tools, box):
     orders = "threads backward, shuffled, shuffled again, on the host"
     assert rungs_run.threads(cuda) == Evidence("threads", PASSED, orders)
     asked = [(a.environment["CUDA_ORDER"], a.command[-1]) for a in box.asked("run gcc")]
-    assert asked == [(str(k), n) for k in (1, 2, 3) for n in ("5", "3")]
+    assert asked == [(str(k), n) for k in (1, 2, 3) for n in ("5", "3", "700")]
     assert box.asked("run gcc")[0].limits == cuda.limits(SMALL)
     box.says["candidate", "run gcc"] = lambda a: done(f"sum {a.environment['CUDA_ORDER']}")
     (found,) = rungs_run.threads(cuda).findings

@@ -108,9 +108,9 @@ def test_macros_that_hide_what_only_cuda_has_are_written_out(text, made):
 
 
 @pytest.mark.parametrize(("text", "reason"), [
-    ("\n#include <curand.h>\n", "line 2: curand.h is cuRAND, which has no rule"),
-    ("#include <cuda_fp16.h>\n", "line 1: cuda_fp16.h is arithmetic of half precision"),
-    ("#include <thrust/scan.h>\n", "thrust/scan.h is Thrust"),
+    ("\n#include <curand.h>\ncurandState *s;\n", "line 2: curand.h is cuRAND, which has no rule"),
+    ("#include <cuda_fp16.h>\n__half h;\n", "line 1: cuda_fp16.h is arithmetic of half precision"),
+    ("#include <thrust/scan.h>\nusing thrust::plus;\n", "thrust/scan.h is Thrust"),
     ("__device__ int f(int v) {\n  return __shfl_down_sync(~0u, v, 1);\n}\n" + ASKED,
      "line 2: __shfl_down_sync is of a warp"),
     ("__device__ int f(int v) { __syncthreads(); return v; }\n" + ASKED,

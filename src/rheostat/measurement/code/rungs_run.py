@@ -348,7 +348,7 @@ def _orders(case: Case) -> Evidence:
     """The same output whatever order CUDA's threads and blocks run in."""
     case.need(case.cannot_run)
     for how, number in ORDERS.items():
-        for expected in case.reference.small:
+        for expected in (*case.reference.small, _large_and_quick(case)):
             run = case.bench.run(case.built, expected.given, limits=case.limits(expected),
                                  environment={"CUDA_ORDER": str(number)})  # fmt: skip
             where = f" and threads {how}, on another device"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import struct
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rheostat.measurement.code.reached.constant_values import NAME
-from rheostat.measurement.code.reached.truths import STORED
+from rheostat.measurement.code.reached.truths import LOADED, STORED
 
 NUMBER = r"-?(?:\d\.\d+e[+-]\d+|0x[\dA-F]{16}|\d+)"
 USED = re.compile(
@@ -30,6 +30,10 @@ BESIDE = re.compile(r"![\w.]+|align \d+|\b[a-z_]+\(\d+\)|lifetime.*")
 ROUNDED_UP = re.compile(
     r"\+\s*(?:(?P<less>\d+)|(?P<name>[A-Za-z_]\w*)\s*-\s*1)\s*\)\s*/\s*(?P<by>\w+)"
 )
+VARIABLE = re.compile(rf"\s*{NAME} = icmp \w+ i\d+ (?P<value>{NAME}), ")
+FACTOR = re.compile(
+    rf"(?:mul|[su]div|shl|[al]shr) (?:(?:n[us]w|exact) )*i\d+ (?P<value>{NAME}), \d"
+)
 LEAST, USUAL = 3, (0.0, 0.5, 1.0, 2.0, float("inf"))
 """Smaller numbers count and choose; reals that everybody has."""
 LARGEST = {"float": 3e38, "double": 1e300}
@@ -38,12 +42,16 @@ PACKED = {"float": "f4x", "double": "d", "i8": "b7x", "i16": "h6x", "i32": "i4x"
 
 @dataclass(frozen=True)
 class UsedNumber:
-    """A number that stands in an instruction; ``compares`` where it is compared with."""
+    """A number that stands in an instruction; ``compares`` where it is compared with.
+
+    ``by_factors`` where that is with what is only multiplied, divided or shifted.
+    """
 
     type_: str
     text: str
     compares: bool = False
     start: int = 0
+    by_factors: bool = False
 
     @property
     def value(self) -> float:
@@ -56,12 +64,16 @@ class UsedNumber:
         return self.type_ in LARGEST
 
     def near(self) -> list[float]:
-        """What is a little more and less.
+        """What is a little more and less; by the least factor where nothing comes between.
 
         >>> UsedNumber("i32", "40").near(), UsedNumber("double", "8.0e+00").near()
         ([41, 39], [9.0, 7.0])
+        >>> UsedNumber("i32", "32", compares=True, by_factors=True).near()
+        [64, 16]
         """
         c = self.value
+        if self.by_factors:
+            return self._that_fit([c * 2, c // 2])
         some = [c * 9 / 8, c * 7 / 8] if self.is_real else [c + 1, c - 1]
         return self._that_fit(some)
 
@@ -120,7 +132,7 @@ def constants_of(
     Also of a store to a place set ``once``, and of what one of the text's ``functions`` is given.
 
     >>> constants_of("  %c = icmp sgt i32 %n, 56, !dbg !9", {56}, (), ())
-    [UsedNumber(type_='i32', text='56', compares=True, start=24)]
+    [UsedNumber(type_='i32', text='56', compares=True, start=24, by_factors=False)]
     >>> [c.text for c in constants_of("  call void @f(i32 noundef 56, i32 9)", {9}, (), {"f"})]
     ['9']
     """
@@ -136,6 +148,26 @@ def constants_of(
     else:
         made = []
     return [c for c in made if abs(c.value) in own]
+
+
+def goes_by_factors(
+    row: str, rows: Sequence[str], defined: Mapping[str, str]
+) -> bool:  # fmt: skip
+    """Whether a row compares a variable that its function multiplies, divides or shifts alone.
+
+    >>> rows = ["  store i32 1, ptr %far", "  store i32 %twice, ptr %far"]
+    >>> made = {"%1": "load i32, ptr %far", "%twice": "mul nsw i32 %1, 2"}
+    >>> goes_by_factors("  %c = icmp slt i32 %1, 32", rows, made)
+    True
+    >>> goes_by_factors("  %c = icmp slt i32 %1, 32", rows, made | {"%twice": "add i32 %1, 2"})
+    False
+    """
+    m = VARIABLE.match(row)
+    read = LOADED.match(defined.get(m["value"], "")) if m else None
+    kept = [s["value"] for r in rows if (s := STORED.match(r)) and read and s["place"] == read[1]]
+    made = [FACTOR.match(defined.get(v, "")) for v in kept if v.startswith("%")]
+    reads = [LOADED.match(defined.get(f["value"], "")) if f else None for f in made]
+    return bool(reads) and all(read and r and r[1] == read[1] for r in reads)
 
 
 def _is_asked(name: str, functions: Collection[str]) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rheostat.measurement.code.reached.choices import LABEL
 from rheostat.measurement.code.reached.compared_numbers import LEAST_NUMBER
@@ -27,6 +27,7 @@ from rheostat.measurement.code.reached.marks import At
 from rheostat.measurement.code.reached.mutant_constants import (
     UsedNumber,
     constants_of,
+    goes_by_factors,
     is_room,
     rows_with,
 )
@@ -160,7 +161,8 @@ class _Mutated:
             yield from self._with_sites(at, label, row, constant)
             return
         numbers = []
-        for c in some:
+        factors = goes_by_factors(row, self.whole, self.defined)
+        for c in (replace(c, by_factors=factors) for c in some):
             key = (*at[:2], c.type_, c.text)  # both of `n < 64 ? n : 64`
             if key not in self.numbers:
                 self.numbers[key], _ = self._site(at, "", c, in_loop=bool(LOOP.match(label)))

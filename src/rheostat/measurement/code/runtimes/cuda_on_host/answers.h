@@ -55,7 +55,7 @@ cudaError_t cudaSetDevice(int device) { return device ? cuda_on_host::failed(cud
 cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
 /* With each order above zero the device is another one: what is right on one may hang on what it is. */
 namespace cuda_on_host {
-int multiprocessors() { return DEVICE < 1 ? 8 : DEVICE == 1 ? 1 : DEVICE == 2 ? 132 : 47; }
+int multiprocessors() { return DEVICE < 1 ? 8 : DEVICE == 1 ? 1 : DEVICE == 2 ? 420 : 47; }
 int generation() { return DEVICE < 1 ? 8 : DEVICE == 1 ? 7 : DEVICE == 2 ? 9 : 12; }
 }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int) {
