@@ -276,3 +276,51 @@ def test_a_clock_that_holds_no_moment_is_no_crash(tmp_path):
     path = tmp_path / "jobs.csv"
     path.write_text("time,energy_Wh\nUnknown,0\nUnknown,3\n")
     assert not looks_sampled(path.read_text().splitlines())
+
+
+def minutes(path, heads, rows):
+    """A clock of minutes beside the cells of each row."""
+    stamps = [f"2026-03-02 08:{k:02d}:00" for k in range(len(rows))]
+    lines = [",".join(map(str, [at, *row])) for at, row in zip(stamps, rows, strict=True)]
+    path.write_text("\n".join([heads, *lines]) + "\n")
+    return path
+
+
+@pytest.mark.parametrize(("odd", "left_out"), [(65535, True), (-5, True), (0, True), (90, False)])
+def test_what_a_sensor_cannot_have_read_is_left_out_and_said(tmp_path, odd, left_out):
+    """Thirty minutes of 250 W with one reading of something else."""
+    rows = [[250.0]] * 30
+    rows[11] = [odd]
+    jobs = rh.read(minutes(tmp_path / "n.csv", "time,power_W", rows))
+    said = [n for n in jobs.notes if "cannot have drawn" in n.message]
+    assert len(said) == left_out
+    if left_out:
+        assert f"({odd} W)" in said[0].message
+        assert jobs.frame["energy_j"].to_list() == pytest.approx([250 * 29 * 60])
+
+
+def test_a_device_that_is_off_drew_nothing_and_a_lone_peak_counts_with_a_note(tmp_path):
+    off = rh.read(minutes(tmp_path / "off.csv", "time,power_W", [[250], [0], [0], [250]] * 3))
+    assert not any("cannot have" in n.message for n in off.notes)
+    assert off.frame["power_w"][0] < 150
+    rows = [[250 + k] for k in range(12)] + [[9000]] + [[260]] * 3
+    peak = rh.read(minutes(tmp_path / "peak.csv", "time,power_W", rows))
+    assert any("one reading of 9000 W counts" in n.message for n in peak.notes)
+    assert peak.frame["power_max_w"][0] == 9000
+
+
+@pytest.mark.parametrize("name", ["Total", "rack", "Gesamt"])
+def test_a_series_that_adds_up_the_others_is_none_beside_them(tmp_path, name):
+    rows = [[200 + 2 * k, 310 - k, 290, 800 + k] for k in range(12)]
+    jobs = rh.read(minutes(tmp_path / "power.csv", f"time,n1,n2,n3,{name}", rows))
+    assert jobs.frame["device"].to_list() == ["n1", "n2", "n3"]
+    said = [n.message for n in jobs.notes]
+    assert f"{name} is the sum of the other 3 at each moment: left out" in said
+    assert any(m.startswith("all 3 together") for m in said)
+
+
+def test_a_total_that_is_more_than_the_others_is_added_to_nothing(tmp_path):
+    rows = [[200 + k, 310, 290, 1400 + k] for k in range(12)]
+    jobs = rh.read(minutes(tmp_path / "power.csv", "time,n1,n2,n3,total", rows))
+    assert len(jobs) == 4
+    assert not any("together" in n.message for n in jobs.notes)

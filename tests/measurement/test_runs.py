@@ -234,6 +234,18 @@ def test_decimal_commas_are_read_where_a_cell_shows_that_they_are(csv):
     assert any("decimal ones" in n.message and "Avg. power" in n.message for n in jobs.notes)
 
 
+def test_points_beside_decimal_commas_are_those_of_thousands(csv):
+    """1.540 W beside 412 W made runs of 4 nodes a hundred times thriftier than those of 2."""
+    jobs = read_runs(
+        csv("nodes;wall_s;power_W;gflops\n1;3.612;412;12,5\n4;1.012;1.540;44,6\n8;598;3.020;75,5\n")
+    )
+    assert jobs.frame["runtime_s"].to_list() == [3612, 1012, 598]
+    assert jobs.frame["power_w"].to_list() == [412, 1540, 3020]
+    assert any("those of thousands" in n.message and "wall_s" in n.message for n in jobs.notes)
+    small = read_runs(csv("nodes;wall_s;share\n1;3.612;0,5\n2;0.812;0,4\n"))
+    assert small.frame["runtime_s"].to_list() == [3.612, 0.812]
+
+
 def test_a_comma_that_may_be_one_of_thousands_is_left_and_said(csv):
     table = csv("app;wall_s;flops\na;10;1,250\nb;20;1,400\n")
     jobs = read_runs(table)

@@ -8,6 +8,7 @@ what it grew by.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from rheostat.core.jobs import Column, JobTable, Moment, Note
 from rheostat.core.outcome import Array
 from rheostat.errors import DataError
 from rheostat.measurement.checks import ROW, as_jobs
+from rheostat.measurement.monitoring.glitches import without_glitches, without_sums
 from rheostat.measurement.monitoring.integrate import counter_energy, gauge_energy
 from rheostat.measurement.monitoring.sample_lines import (
     DATED,
@@ -73,7 +75,7 @@ def read_power_samples(
     DataError
         No device has two samples of power with their times.
     """
-    samples = samples_in(path, zone, _named(path, columns or {}))
+    samples = _drawn(samples_in(path, zone, _named(path, columns or {})))
     rows = [row for part in samples.frame.partition_by("device", maintain_order=True)
             if (row := _device(part, counts=bool(samples.counters)))]  # fmt: skip
     if not rows:
@@ -83,6 +85,20 @@ def read_power_samples(
     notes = (*samples.notes, *_notes(frame, samples))
     return as_jobs(
         frame.select(known).drop("step_s", "covered", "covered_j", "bridged_j"), COLUMNS, notes
+    )
+
+
+def _drawn(samples: PowerSamples) -> PowerSamples:
+    """Samples without readings that nothing drew and series that add up others, and notes."""
+    if samples.counters:
+        return samples
+    frame, sums, adds = without_sums(samples.frame)
+    frame, glitches = without_glitches(frame)
+    return replace(
+        samples,
+        frame=frame,
+        notes=(*samples.notes, *sums, *glitches),
+        parts_add=samples.parts_add and adds,
     )
 
 

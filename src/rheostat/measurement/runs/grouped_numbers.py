@@ -23,6 +23,7 @@ GROUPED = re.compile(r"[-+]?\d{1,3}(['\u2019 \u00a0\u202f]\d{3})+([.,]\d+)?")
 """An apostrophe or a space between digits is no decimal sign anywhere."""
 POINTED = re.compile(r"[-+]?\d{1,3}(\.\d{3})+,\d+")
 """Points of thousands before a decimal comma, which can mean nothing else: 1.234,5."""
+WHOLE_POINTED = re.compile(r"[-+]?[1-9]\d{0,2}(\.\d{3})+")
 PLAIN = re.compile(r"[-+]?\d+([.,]\d+)?")
 LEAST_W = 1.0
 """No run draws less, not on a small board either."""
@@ -165,6 +166,9 @@ def _with_points(cells: dict[str, list[str]]) -> list[Note]:
     >>> cells = {"s": ["1.234,5", "640,2", "1.200"]}
     >>> [note.message for note in _with_points(cells)], cells["s"]
     (['commas read as decimal ones: s'], ['1234.5', '640.2', '1200'])
+    >>> cells = {"W": ["412", "1.540"], "gflops": ["12,5", "44,6"]}
+    >>> [note.message[:15] for note in _with_points(cells)], cells["W"]
+    (['commas read as ', 'points left out'], ['412', '1540'])
     """
     for name, column in cells.items():
         if any(POINTED.fullmatch(c.strip()) for c in column):
@@ -183,6 +187,25 @@ def _with_points(cells: dict[str, list[str]]) -> list[Note]:
     if all(THOUSANDS.fullmatch(c) for n in comma for c in written[n] if "," in c):
         example = next(c for c in written[comma[0]] if "," in c)
         return [Note(f"left as text, {example} may be a decimal or thousands: {', '.join(comma)}")]
+    points = _points_of_thousands(written)
     for n in comma:
         cells[n] = [c.replace(",", ".") for c in cells[n]]
-    return [Note(f"commas read as decimal ones: {', '.join(comma)}")]
+    for n in points:
+        cells[n] = [c.replace(".", "") for c in cells[n]]
+    notes = [Note(f"commas read as decimal ones: {', '.join(comma)}")]
+    said = "points left out as those of thousands, beside decimal commas"
+    return [*notes, Note(f"{said}: {', '.join(points)}")] if points else notes
+
+
+def _points_of_thousands(written: Mapping[str, Sequence[str]]) -> list[str]:
+    """Columns of whole numbers, some with points as 1.540 beside 412: no file has both signs.
+
+    >>> _points_of_thousands({"s": ["3.612", "598"], "W": ["4.1", "1.540"], "v": ["0.125"]})
+    ['s']
+    """
+    return [
+        n
+        for n, column in written.items()
+        if any("." in c for c in column)
+        and all(c.isdecimal() or WHOLE_POINTED.fullmatch(c) for c in column)
+    ]
