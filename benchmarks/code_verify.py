@@ -1,7 +1,7 @@
 """The corpus of right and wrong programs through the ladder of verification.
 
-    python benchmarks/code_verify.py [--quick] [--json]
-    python benchmarks/code_verify.py --fresh BATCH.toml [--json]
+    python benchmarks/code_verify.py [--quick] [--json] [--stages]
+    python benchmarks/code_verify.py --fresh BATCH.toml [--json] [--stages]
 
 Every wrong candidate has to be rejected, or left undecided, by the rung that names what is wrong
 with it, every right one accepted.  --quick takes a seeded sample that has each kind of mistake,
@@ -10,6 +10,9 @@ with it, every right one accepted.  --quick takes a seeded sample that has each 
 --fresh judges candidates that somebody else wrote (`code_corpus/candidate_batch.py`:
 how they are listed) and prints how many of each kind are judged rightly at the first try, with 95 %
 intervals of Wilson.  Such a batch tells something once: what was mended for it is fresh no more.
+
+--stages prints where the CPU seconds of these verdicts went: each kind of build and who asks for
+runs, a candidate's mean, from this process's start and children (`code_corpus/stages.py`).
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ from typing import Any
 
 from code_corpus import CorpusCase, corpus
 from code_corpus.candidate_batch import KINDS, BatchCase, read_batch
+from code_corpus.stages import Stages, counted
 from scipy.stats import binomtest
 
 from rheostat.measurement.code import verifier
@@ -47,10 +51,16 @@ def main() -> None:
     args.add_argument("--fresh", type=Path, metavar="FILE", help="a batch that somebody else wrote")
     args.add_argument("--seed", type=int, default=0)
     args.add_argument("--only", default="", metavar="TEXT", help="cases with this in their name")
+    args.add_argument("--stages", action="store_true", help="where the CPU seconds went")
     given = args.parse_args()
-    if given.fresh:
-        fresh(given.fresh, given.seed, as_json=given.json)
-        return
+    with counted() as stages:
+        count = fresh(given) if given.fresh else of_corpus(given)
+    if given.stages:
+        show_stages(stages, count)
+
+
+def of_corpus(given: argparse.Namespace) -> int:
+    """Verify the corpus; how many candidates it has."""
     cases = sample(corpus(), given.seed) if given.quick else corpus()
     cases = [c for c in cases if given.only in c.name]
     rows = []
@@ -60,6 +70,7 @@ def main() -> None:
               f"(expected {row['expected']}): {row['name']}", file=sys.stderr)  # fmt: skip
     whole = {"rows": rows, "summary": summary(rows), "sandbox_overhead_s": overhead_s()}
     print(json.dumps(whole)) if given.json else show(whole)
+    return len(rows)
 
 
 def sample(cases: list[CorpusCase], seed: int) -> list[CorpusCase]:
@@ -90,23 +101,24 @@ def verified(cases: list[CorpusCase], seed: int) -> Iterator[dict[str, Any]]:
                 }  # fmt: skip
 
 
-def fresh(path: Path, seed: int, *, as_json: bool) -> None:
-    """Judge a batch by the whole ladder and print its rates."""
-    cases, rows = read_batch(path), []
-    for row in judged(cases, seed):
+def fresh(given: argparse.Namespace) -> int:
+    """Judge a batch by the whole ladder and print its rates; how many candidates it has."""
+    cases, rows = read_batch(given.fresh), []
+    for row in judged(cases, given.seed):
         rows.append(row)
         print(f"{len(rows)}/{len(cases)} {row['verdict']:9s} {row['kind']:15s} {row['name']}: "
               f"{row['reason']}", file=sys.stderr)  # fmt: skip
     rates = first_try(rows)
-    if as_json:
+    if given.json:
         print(json.dumps({"rows": rows, "first_try": rates}))
-        return
+        return len(rows)
     for row in rows:
         if not row["as_known"]:
             print(f"{row['name']} ({row['kind']}): {row['verdict']}; known: {row['why']}")
     for rate in rates:
         print(f"{rate['kind']:16s} {rate['right']} of {rate['candidates']} as known "
               f"[{rate['low']:.2f}, {rate['high']:.2f}], {rate['cpu_s']:.1f} CPU-s")  # fmt: skip
+    return len(rows)
 
 
 def judged(cases: list[BatchCase], seed: int) -> Iterator[dict[str, Any]]:
@@ -150,6 +162,16 @@ def _cpu_s() -> float:
     """CPU seconds of this process and of those that it has run."""
     used = [resource.getrusage(w) for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(u.ru_utime + u.ru_stime for u in used)
+
+
+def show_stages(stages: Stages, count: int) -> None:
+    """CPU seconds and starts of each stage, the dearest first; a candidate's mean."""
+    each = max(count, 1)
+    print(f"{sum(stages.cpu_s.values()) / each:8.2f} {'':6s} all, CPU-s a candidate; starts",
+          file=sys.stderr)  # fmt: skip
+    for row in stages.rows():
+        print(f"{row['cpu_s'] / each:8.2f} {row['starts'] / each:6.1f} {row['stage']}",
+              file=sys.stderr)  # fmt: skip
 
 
 def summary(rows: list[dict[str, Any]]) -> dict[str, int]:

@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 
 from benchmarks.code_corpus.candidate_batch import read_batch
+from benchmarks.code_corpus.stages import PYTHON, counted
 from rheostat.errors import DataError
+from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.programs.program_inputs import ProgramInput
+from rheostat.measurement.code.sandboxed.sandbox import Unsafe
+from rheostat.measurement.code.toolchain import BuildKind
+from rheostat.measurement.code.workbench import Workbench
 
 PLACE = Path(__file__).parents[2] / "benchmarks" / "code_verify.py"
 spec = importlib.util.spec_from_file_location("code_verify_benchmark", PLACE)
@@ -64,3 +70,23 @@ def test_a_list_with_mistakes_says_all_of_them(tmp_path) -> None:
     path.write_text("kind = 1")
     with pytest.raises(DataError, match="candidates"):
         read_batch(path)
+
+
+def test_stages_are_builds_by_kind_and_runs_by_who_asks(tmp_path, capsys) -> None:
+    known = Workbench.build
+    program = Program({"a.c": "int main(void) { return 0; }"}, is_kept=True)
+    with counted() as stages:
+        bench = Workbench(Unsafe(), tmp_path)
+        made = bench.build(program, BuildKind("plain", "gcc"))
+        bench.build(program, BuildKind("plain", "gcc"))
+        for _ in range(3):
+            bench.run(made, ProgramInput())
+    assert made.ok
+    test = test_stages_are_builds_by_kind_and_runs_by_who_asks.__name__
+    here = f"{__name__.rpartition('.')[2]}.{test}"
+    starts = {row["stage"]: row["starts"] for row in stages.rows()}
+    assert starts == {"build: plain (original)": 1, f"run: {here} (original)": 3, PYTHON: 0}
+    assert stages.cpu_s["build: plain (original)"] > 0
+    assert Workbench.build is known
+    code_verify.show_stages(stages, 3)
+    assert "   1.0 run: " in capsys.readouterr().err

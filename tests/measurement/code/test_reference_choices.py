@@ -356,6 +356,19 @@ def test_the_first_sandbox_that_works_is_taken_or_all_reasons_are_told(monkeypat
     assert sandbox("none") == Unsafe()
 
 
+def test_valgrind_reads_no_debug_text_of_libraries(tmp_path, monkeypatch):
+    named = "rheostat.measurement.code.sandboxed.sandbox.OF_LIBRARIES"
+    monkeypatch.setattr(named, str(tmp_path))
+    hidden = ["--tmpfs", str(tmp_path)]
+    words = Bubblewrap().command(["prlimit", "--", "valgrind", "./a"], tmp_path, {})
+    at = words.index(hidden[1])
+    assert words[at - 1 : at + 1] == hidden
+    assert at > words.index("/usr")  # what lies there is hidden once it is mounted
+    assert "--tmpfs " + str(tmp_path) not in " ".join(Bubblewrap().command(["./a"], tmp_path, {}))
+    monkeypatch.setattr(named, "/not/there")
+    assert "/not/there" not in Bubblewrap().command(["valgrind", "./a"], tmp_path, {})
+
+
 def test_walls_of_bubblewrap_in_full(tmp_path):
     box = Bubblewrap(read_only=(str(tmp_path), "/not/there"), gpu=True)
     words = box.command(["./a", "7"], tmp_path, {"A": "1"}, writable=True, cache=tmp_path)

@@ -138,7 +138,8 @@ def test_calls_that_the_original_does_not_make_are_told(case, tools, box):
     box.says["original", "objdump"] = box.says["candidate", "objdump"]
     case.bench.imported.clear()
     assert len(rungs_static.calls(bad).findings) == 2
-    assert box.asked("nm")[-1].command == ("nm", "-D", "-C", "--undefined-only", "./program")
+    words = toolchain.nm("-D", "-C", "--undefined-only")
+    assert box.asked("nm")[-1].command == (*words, "./program")
     tools.add("objdump")
     lacks(lambda: rungs_static.calls(case), toolchain.absent("objdump"))
 

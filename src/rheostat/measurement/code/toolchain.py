@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import re
 import shlex
 import shutil
@@ -89,6 +90,19 @@ def archer_absent() -> str:
     if not (Path(llvm_libraries()) / "libarcher.so").exists():
         return "clang has no libarcher.so: apt-get install libomp-16-dev"
     return ""
+
+
+FORMATS = {"x86_64": "elf64-x86-64", "aarch64": "elf64-littleaarch64"}
+
+
+def nm(*words: str) -> list[str]:
+    """How nm is called here: told the format, it loads no compiler's plugin, which is all of LLVM.
+
+    >>> nm("-D")[::len(nm())]
+    ['nm', '-D']
+    """
+    known = FORMATS.get(platform.machine())
+    return ["nm", *([f"--target={known}"] if known else []), *words]
 
 
 def symbolizer() -> str:

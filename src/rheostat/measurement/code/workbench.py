@@ -27,6 +27,7 @@ from rheostat.measurement.code.toolchain import (
     build_command,
     cuda_libraries,
     llvm_libraries,
+    nm,
     object_file,
     sanitizer_options,
 )
@@ -145,8 +146,7 @@ class Workbench:
         if key not in self.imported:
             if is_on_host(built.program, built.kind):
                 built = self.build(built.program, built.kind, output=WITHOUT_RUNTIME)
-            nm = ["nm", "-D", "-C", "--undefined-only", built.binary]
-            said = self.tool(nm, built)
+            said = self.tool([*nm("-D", "-C", "--undefined-only"), built.binary], built)
             whole = [x.split(maxsplit=1)[1] for x in said.stdout.splitlines() if x.strip()]
             names = {_plain(x) for x in whole}
             self.of_libc |= {_plain(x) for x in whole if "@GLIBC_" in x}

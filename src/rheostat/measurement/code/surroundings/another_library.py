@@ -46,6 +46,8 @@ EDITIONS = {
     "c++": (("gnu++26", "gnu++23", "gnu++20"), ("gnu++98", "gnu++11", "gnu++14")),
 }
 """From the newest down and from the oldest up: of each the first that a program builds as."""
+FIRST_ERROR = "-Wfatal-errors"
+"""In C++ an edition that is too old has hundreds of them in headers."""
 EDITION = " and as another edition of the language (-std={})"
 PLACED = " and built elsewhere (__FILE__)"
 OTHERWISE = " and what C leaves open done otherwise (order of equal elements, rand, clock)"
@@ -118,17 +120,19 @@ def _built_otherwise(case: Case) -> Iterator[tuple[str, dict[str, str], int, tup
         return
     if not (plain := _bytes(case.built)):
         return
+    editions = ([(EDITION.format(e), [f"-std={e}", FIRST_ERROR]) for e in some]
+                for some in _editions(candidate))  # fmt: skip
     every = [
-        [(UNSIGNED, "-funsigned-char")] if CHARACTERS.search(candidate.text) else [],
-        [(WITHOUT_ASSERTS, "-DNDEBUG")] if ASSERTS.search(candidate.text) else [],
-        *([(EDITION.format(e), f"-std={e}") for e in some] for some in _editions(candidate)),
+        [(UNSIGNED, ["-funsigned-char"])] if CHARACTERS.search(candidate.text) else [],
+        [(WITHOUT_ASSERTS, ["-DNDEBUG"])] if ASSERTS.search(candidate.text) else [],
+        *editions,
     ]
     for ways in every:
-        for how, flag in ways:
-            other = replace(candidate, flags=(flag, *candidate.flags))
+        for how, flags in ways:
+            other = replace(candidate, flags=(*flags, *candidate.flags))
             if made := _bytes(case.bench.build(other, case.kind)):
                 if made != plain:
-                    yield how, {}, 1, (flag,)
+                    yield how, {}, 1, tuple(flags)
                 break
 
 
