@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import polars as pl
 
 from rheostat.core.jobs import Note
 from rheostat.measurement.checks import ROW, note_rows
+from rheostat.measurement.runs.failure_words import reads_failed
 from rheostat.measurement.runs.guess import guess_name
 from rheostat.measurement.runs.languages import FINISHED, UNFINISHED
+from rheostat.measurement.runs.remarks import with_remarks
 
 SUCCESS = ("0", "0:0", "0.0", "TRUE")
 UNSAID = "no end that is known: whether those runs completed is not known, write COMPLETED"
@@ -28,6 +30,9 @@ YES, NO = ("YES", "Y", "TRUE"), ("NO", "N", "FALSE")
 CHECKED = re.compile(r"verif|valid|correct|success|passed|check|converg|complete")
 """Headings under which a no says that a run did not do its work."""
 REMARK = r"^(.*?\p{L})\s*(?:[(\[{:;,]| - ).*$"
+NO_ERROR = re.compile(r"(0|NO|WITHOUT|KEINE?|OHNE) (ERROR|FAILURE|PROBLEM|FEHLER)")
+PROSE = re.compile(r"comment|remark|note|bemerk|komment|anmerk|remarque|coment|observa|osserva")
+"""Headings under which people write whatever came to their mind, ends of runs among it."""
 MOST_WORDS = 12
 """Of a column that tells how runs ended."""
 MINORITY, SHORT = 0.2, 0.2
@@ -58,6 +63,8 @@ def _tells_ends(frame: pl.DataFrame, name: str) -> bool:
         return False
     words = set(frame.select(_plain(name).drop_nulls()).to_series()) - {""}
     good, bad = words & set(FINISHED), words & set(UNFINISHED)
+    if PROSE.search(name.lower()) and words > good | bad:
+        return False
     return bool(good) and (bool(bad) or good == words)
 
 
@@ -71,10 +78,11 @@ def _agreed(frame: pl.DataFrame, name: str) -> bool:
     return bool(words.is_in([*YES, *NO]).all() and words.is_in(list(YES)).any())
 
 
-def with_ends(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
-    """Flag unfinished runs where the table has a state or, without one, an exit code.
+def with_ends(table: pl.DataFrame, asked: Collection[str] = ()) -> tuple[pl.DataFrame, list[Note]]:
+    """Flag unfinished runs by a state or, without one, an exit code, and by remarks beside them.
 
     Of words that are in no list, those of a few runs that are the shortest by far are no good end.
+    ``asked`` are columns of settings, which say nothing of an end.
 
     >>> runs = pl.DataFrame({ROW: [0, 1, 2], "exit_code": [0, 137, None]})
     >>> flagged, notes = with_ends(runs)
@@ -82,14 +90,40 @@ def with_ends(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
     [False, True, None]
     """
     if "censored" in table.columns:
+        return _yes_or_no(table)
+    stated = {"state", "exit_code"} & set(table.columns)
+    table, notes = _by_state(table) if stated else (table, [])
+    table, said, columns = with_remarks(table, asked)
+    return table, [*notes, *said, *([] if stated else _perhaps_ends(table.drop(columns)))]
+
+
+def _yes_or_no(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
+    """With what the file, or the user, says of each run as true or false, as it may be written.
+
+    >>> said = {ROW: [0, 1, 2], "censored": ["no", "1", "?"]}
+    >>> _yes_or_no(pl.DataFrame(said))[0]["censored"].to_list()
+    [False, True, None]
+    """
+    if table["censored"].dtype == pl.Boolean:
         return table, []
-    if not {"state", "exit_code"} & set(table.columns):
-        return table, _perhaps_ends(table)
+    said = pl.col("censored").cast(pl.String).str.strip_chars().str.to_uppercase()
+    plain = said.str.replace(r"\.0+$", "")
+    yes, no = plain.is_in([*YES, "1"]), plain.is_in([*NO, "0"])
+    known = pl.when(yes | no).then(yes)
+    lost = table.filter(pl.col("censored").is_not_null() & known.is_null())[ROW].to_list()
+    notes = [note_rows("censored is neither true nor false: not known", lost)] if lost else []
+    return table.with_columns(censored=known), notes
+
+
+def _by_state(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
+    """Flagged by the state, which may stand in the exit code."""
     if "state" not in table.columns and _in_words(table["exit_code"]):
         table = table.with_columns(state="exit_code")
     by = "state" if "state" in table.columns else "exit_code"
     ended = _plain(by)
-    known = (YES if _agreed(table, by) else FINISHED) if by == "state" else SUCCESS
+    known = (
+        (YES if _agreed(table, by) else (*FINISHED, *_well(table))) if by == "state" else SUCCESS
+    )
     strange = (
         table.filter(~ended.is_in([*known, *UNFINISHED, *NO])) if by == "state" else table.clear()
     )
@@ -102,6 +136,17 @@ def with_ends(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
     return table, [
         note_rows(f"did not end well by its {by}: counts as unfinished", rows)
     ] if rows else []
+
+
+def _well(table: pl.DataFrame) -> list[str]:
+    """States that begin with a good end, or with none of its contrary: ``OK but slow``.
+
+    >>> _well(pl.DataFrame({"state": ["ok but slow", "no errors", "done with errors", "slow"]}))
+    ['NO ERRORS', 'OK BUT SLOW']
+    """
+    words = table.select(_plain("state").drop_nulls().unique().sort()).to_series()
+    begins = (w for w in words if w.split(" ")[0] in FINISHED or NO_ERROR.match(w))
+    return [w for w in begins if reads_failed(w) is False]
 
 
 def with_state(frame: pl.DataFrame, ends: Mapping[int, str]) -> pl.DataFrame:

@@ -163,7 +163,7 @@ def read_runs(
     table, together, counted = one_row_a_job(table, _headings({**taken, **rest}))
     meant += counted
     table, zeros = known_amounts(table)
-    table, unfinished = with_ends(table)
+    table, unfinished = with_ends(table, keep)
     table, unbalanced = energy_balance(table)
     if measured and not MEASURED & set(table.columns) and not _are_requests(table):
         lacking = "found no runtime, power or energy among the columns"
