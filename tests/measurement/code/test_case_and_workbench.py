@@ -303,7 +303,7 @@ def test_what_cuda_programs_have_alike_is_compiled_once_and_linked(box, tmp_path
     assert box.log[-1].command[-1] == "a.cu"
     texts = linked_texts(program("candidate", "cuda", "cu"), {"a.ll": ""})
     assert texts.objects == ("cuda_on_host",)
-    assert "a.ll rheostat_cuda_on_host.o" in texts.build[-1]
+    assert "a.o rheostat_cuda_on_host.o" in texts.build[-1]
 
 
 def test_no_run_finds_what_another_but_the_first_left(tmp_path):

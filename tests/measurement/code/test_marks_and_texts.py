@@ -505,9 +505,18 @@ def test_marked_texts_are_linked_with_what_keeps_the_marks(tools):
     own = Program({"a.cc": "", "b.c": ""}, "openmp", flags=("-O3", "-lm"))
     made = with_marks(own, [Marked("one", 5), Marked("two", 9)], b"", ())
     linker = "".join(f"{word} " for word in quick_linker(own.flags))
-    assert made.build[2] == (f"{{cxx}} -O1 -w -pthread {linker}-fopenmp rheostat_reached0.ll "
-                             "rheostat_reached1.ll reached.c -lm -o program")  # fmt: skip
+    assert made.build[2] == (
+        "{cxx} -c -O1 -w -pthread -fopenmp rheostat_reached0.ll rheostat_reached1.ll && "
+        f"/t/g++ -pthread {linker}rheostat_reached0.o rheostat_reached1.o arrays.s "
+        "rheostat_reached.o -lm -o program -L /t/lib -lomp"
+    )  # fmt: skip
     assert made.files["rheostat_reached1.ll"] == "two\n"
-    assert made.files["reached.c"].startswith("#define REACHED_B 9\n")
+    assert "\nrheostat_reached: .zero 4096\n" in made.files["arrays.s"]
+    assert "\nrheostat_reached_b: .8byte 9\n" in made.files["arrays.s"]
+    assert made.objects == ("reached",)
+    tools |= {"gcc", "g++"}
+    alone = with_marks(own, [Marked("one", 5)], b"", ()).build[2]
+    assert alone.startswith("{cxx} -O1 -w -pthread ")
+    assert alone.endswith("rheostat_reached0.ll arrays.s rheostat_reached.o -lm -o program")
     assert made.language == "serial"
     assert "-fopenmp" not in with_marks(Program({"a.c": ""}), [Marked("", 1)], b"", ()).build[2]

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from rheostat.errors import DataError
 from rheostat.measurement.code import rungs_measure, rungs_races, rungs_run, rungs_static
 from rheostat.measurement.code.case import Case, RungOptions, RungUnavailable
-from rheostat.measurement.code.device_kernels.opencl_on_host import BUILTINS, RUNTIME
 from rheostat.measurement.code.kept_results import KeptResults
 from rheostat.measurement.code.own_builds.compiler_calls import NotReplayed
 from rheostat.measurement.code.own_builds.replayed import check_flags, replayed
@@ -19,10 +18,7 @@ from rheostat.measurement.code.parsing.compare_output import Tolerance
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.programs.program_inputs import ProgramInputs
 from rheostat.measurement.code.reference import INPUTS, Reference
-from rheostat.measurement.code.sandboxed import each_input, own_runtimes
-from rheostat.measurement.code.sandboxed.peak_memory import PARENT
 from rheostat.measurement.code.sandboxed.sandbox import Sandbox, sandbox, workspace
-from rheostat.measurement.code.surroundings.another_library import LIBRARY
 from rheostat.measurement.code.verdict import (
     FAILED,
     NOT_AVAILABLE,
@@ -148,11 +144,7 @@ class Verifier:
             if self.gain and name == self.gain.measured_by[-1]:
                 no_gain = self.gain.why_none(evidence)
         native = vars(reference).get("natively") or reference
-        kept = (reference.original.text, native.original.text, rungs_static.EMPTY, rungs_run.PROBE,
-                PARENT.text, *(each_input.library(n).text for n in (each_input.LIBRARY, LIBRARY)),
-                *(own_runtimes.runtime(n)[0].text
-                  for n in (RUNTIME, BUILTINS, own_runtimes.CUDA)))  # fmt: skip
-        reference.bench.discard(kept)
+        reference.bench.discard((reference.original.text, native.original.text))
         return Verdict(
             tuple(sorted(evidence, key=lambda e: RUNGS.index(e.rung))), reference.seed,
             self.reference.bench.sandbox.name,

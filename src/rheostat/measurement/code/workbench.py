@@ -175,9 +175,9 @@ class Workbench:
         return self.kept.result(what, made, left) if program.is_kept else made()
 
     def discard(self, kept: Collection[str]) -> None:
-        """Remove all builds but those of programs with one of these texts."""
+        """Remove all builds but its own and those of programs with one of these texts."""
         for key, built in list(self.builds.items()):
-            if built.program.text not in kept:
+            if not (built.program.is_ours or built.program.text in kept):
                 shutil.rmtree(built.folder, ignore_errors=True)
                 del self.builds[key]
         self.kernels.discard(kept)

@@ -8,19 +8,23 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from rheostat.measurement.code import toolchain
 from rheostat.measurement.code.altered.hash_texts import factors_in
-from rheostat.measurement.code.bundled import bundled
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.device_kernels.cuda_on_host import objects_of
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.reached.compared_numbers import numbers_in
+from rheostat.measurement.code.reached.constant_values import RECORD
 from rheostat.measurement.code.reached.marks import ARRAY, Marked, still_asked
 from rheostat.measurement.code.reached.runs_for_marks import FEW, MarkedRuns
 from rheostat.measurement.code.sandboxed.capture import SandboxLimits
 from rheostat.measurement.code.toolchain import TEXT, BuildKind, object_file, quick_linker
 from rheostat.measurement.code.workbench import Built, Workbench
 
-RUNTIME = "reached.c"
+RUNTIME = "reached"
+ARRAYS, PAGE_B = "arrays.s", 4096
+NO_STACK = '.section .note.GNU-stack,"",%progbits\n'
+"""Nothing on the stack is executed."""
 MOST_S = 60.0
 """CPU seconds of many inputs where nobody limits them."""
 EXCHANGES = re.compile(r"\s*%\S+ = cmpxchg ")
@@ -42,17 +46,57 @@ def factors_of_original(case: Case) -> set[int]:
     return {n % 2**32 for n in numbers_in(case.original.text)}.union(*map(factors_in, texts))
 
 
-def linked(program: Program, texts: dict[str, str], *checks: str) -> Program:
-    """A program that is built of LLVM's texts and sources beside them; with flags of checks."""
-    parallel = ["-fopenmp"] * (program.language in ("openmp", "target"))
-    libraries = [f for f in program.flags if f.startswith("-l")]
-    objects = objects_of(program)
-    words = ["-O1", "-w", "-pthread", *quick_linker(program.flags), *parallel, *checks, *texts,
-             *map(object_file, objects), *libraries, "-o", "program"]  # fmt: skip
-    driver = "{cxx}" if program.is_cxx else "{cc}"
+def linked(
+    program: Program, texts: dict[str, str], *checks: str, runtime: str = ""
+) -> Program:  # fmt: skip
+    """A program that is built of LLVM's texts and assembler; with flags of checks.
+
+    An own ``runtime`` is linked to it.
+    """
+    objects = (*objects_of(program), *([runtime] if runtime else []))
+    command = _command(replace(program, objects=objects), texts, checks)
     made_of = program.made_of or program.text
     return replace(program, files=texts, language="serial", made_of=made_of, objects=objects,
-                   build=("sh", "-c", f"{driver} {shlex.join(words)}"))  # fmt: skip
+                   build=("sh", "-c", command))  # fmt: skip
+
+
+def _command(program: Program, texts: Iterable[str], checks: Sequence[str]) -> str:
+    """What builds it; gcc links, as clang takes a start of its own, unless checks are clang's."""
+    parallel = ["-fopenmp"] * (program.language in ("openmp", "target"))
+    codes, others = ([t for t in texts if t.endswith(".ll") is own] for own in (True, False))
+    driver, quick = "{cxx}" if program.is_cxx else "{cc}", quick_linker(program.flags)
+    compiled = ["-O1", "-w", "-pthread", *parallel, *checks]
+    others += map(object_file, program.objects)
+    others += [f for f in program.flags if f.startswith("-l")]
+    others += ["-o", "program"]
+    linker = "" if checks else toolchain.tool("g++" if program.is_cxx else "gcc")
+    if not linker:
+        return f"{driver} {shlex.join([*compiled, *quick, *codes, *others])}"
+    made = [f"{code.removesuffix('.ll')}.o" for code in codes]
+    own = ["-L", toolchain.llvm_libraries(), "-lomp"] if parallel else []
+    return (f"{driver} -c {shlex.join([*compiled, *codes])} && "
+            f"{linker} {shlex.join(['-pthread', *quick, *made, *others, *own])}")  # fmt: skip
+
+
+def array(name: str, size_b: int, held: Iterable[int] = (), align: int = 8) -> str:
+    """An array in assembler, with what 8-byte words it holds; and NAME_b, how large it is.
+
+    >>> print(array("a", 16, [1, 2]), end="")
+    .data
+    .balign 8
+    .globl a, a_b
+    .type a, %object
+    .size a, 16
+    a: .8byte 1, 2
+    a_b: .8byte 16
+    """
+    words = ", ".join(map(str, held))
+    of_zeros = f".zero {-(-size_b // align) * align}"  # whole pages have nothing else beside them
+    where = [".data"] if words else [".bss"]
+    rows = [*where, f".balign {align}", f".globl {name}, {name}_b", f".type {name}, %object",
+            f".size {name}, {size_b}", f"{name}: {f'.8byte {words}' if words else of_zeros}",
+            *([] if words else [".data", ".balign 8"]), f"{name}_b: .8byte {size_b}"]  # fmt: skip
+    return "\n".join([*rows, ""])
 
 
 def with_marks(
@@ -71,12 +115,12 @@ def with_marks(
     numbers : collection of int
         The values that are kept.
     """
-    runtime = bundled("runtimes", RUNTIME)
     texts = {f"{ARRAY}{i}.ll": "\n".join([*with_turns(still_asked(m.text, seen, numbers)), ""])
              for i, m in enumerate(whole)}  # fmt: skip
     values = max(1, sum(len(m.values) for m in whole))
-    texts[RUNTIME] = f"#define REACHED_B {whole[-1].end}\n#define VALUES {values}\n{runtime}"
-    return linked(program, texts)
+    texts[ARRAYS] = (array(ARRAY, whole[-1].end, align=PAGE_B) +
+                     array("rheostat_values", RECORD.size * values) + NO_STACK)  # fmt: skip
+    return linked(program, texts, runtime=RUNTIME)
 
 
 def with_turns(rows: Iterable[str]) -> Iterator[str]:

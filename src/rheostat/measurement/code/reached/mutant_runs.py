@@ -19,14 +19,20 @@ from pathlib import Path
 
 import numpy as np
 
-from rheostat.measurement.code.bundled import bundled
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.parsing.compare_output import differences
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.programs.program_inputs import ProgramInput
 from rheostat.measurement.code.reached.choices import MOST_ROW
 from rheostat.measurement.code.reached.margin_runs import Margin, margins
-from rheostat.measurement.code.reached.marked_builds import LINKED, compiler_texts, linked
+from rheostat.measurement.code.reached.marked_builds import (
+    ARRAYS,
+    LINKED,
+    NO_STACK,
+    array,
+    compiler_texts,
+    linked,
+)
 from rheostat.measurement.code.reached.marked_runs import TIES, is_marked, lines_of_original
 from rheostat.measurement.code.reached.marks import At
 from rheostat.measurement.code.reached.mutant_constants import is_usual, rounds_up, sizes_in
@@ -41,7 +47,7 @@ from rheostat.measurement.code.workbench import Built, roomy
 WHY = "what changes no output cannot be seen to be right"
 SAID = "{}: with the inputs that were tried no output would be another one without it"
 GOES = "of {:,} times this came out the rarer way {:,} times"
-RUNTIME, MUTANTS, OUTCOMES = "mutants.c", "mutants", "outcomes"
+RUNTIME, MUTANTS, OUTCOMES = "mutants", "mutants", "outcomes"
 INPUTS, BESIDE, LEAST_INPUTS, LEAST_SHOWN = 192, 32, 48, 4
 """Inputs that are run, how many of them beside multiples; fewer of both say nothing, and fewer
 on which the rarer way was taken."""
@@ -164,8 +170,8 @@ def _mutated(
         sites += some
     if not sites:
         return None
-    texts[RUNTIME] = _runtime(sites)
-    built = case.bench.build(linked(program, texts), LINKED)
+    texts[ARRAYS] = _arrays(sites)
+    built = case.bench.build(linked(program, texts, runtime=RUNTIME), LINKED)
     return _WithMutants(program, built, sites) if built.ok else None
 
 
@@ -173,15 +179,15 @@ def _addresses_checked(made: _WithMutants) -> Program:
     """The same with clang's sanitizer, which looks at functions that say so."""
     texts = {name: DEFINED.sub(r"\1 sanitize_address\2", text) if name.endswith(".ll") else text
              for name, text in made.built.program.files.items()}  # fmt: skip
-    return linked(made.program, texts, "-fsanitize=address")
+    return linked(made.program, texts, "-fsanitize=address", runtime=RUNTIME)
 
 
-def _runtime(sites: Sequence[Site]) -> str:
-    """What chooses a mutant, with what the sites' constants are."""
+def _arrays(sites: Sequence[Site]) -> str:
+    """Where outcomes are kept, and what the sites' constants are."""
     held = (int.from_bytes(s.constant.packed(s.constant.value), "little") if s.constant else 0
             for s in sites)  # fmt: skip
-    said = ", ".join(f"(long){x}ul" for x in held)
-    return f"#define SITES {len(sites)}\n#define CONSTANTS {said}\n{bundled('runtimes', RUNTIME)}"
+    outcomes = array("rheostat_outcomes", 8 * WAYS * len(sites))
+    return outcomes + array("rheostat_constants", 8 * len(sites), held) + NO_STACK
 
 
 def _own_numbers(case: Case) -> set[float]:

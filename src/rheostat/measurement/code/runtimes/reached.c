@@ -1,6 +1,6 @@
 /* Which comparisons came out which way, kept from one run to the next: a file that all runs share
-   lies under the array that the program writes to.  Beside it the least and most of VALUES values,
-   and in how many runs of one thread they came.  REACHED_B and VALUES stand before this text. */
+   lies under the array that the program writes to.  Beside it the least and most of values, and in how
+   many runs of one thread they came.  Arrays and how large they are come with each program. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,18 +9,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-/* Whole pages, so that nothing else lies under the file. */
-__attribute__((aligned(4096))) char rheostat_reached[(REACHED_B + 4095) & ~4095] = {0};
-
 enum { MOST_TURNS = 2048 };
 typedef struct { long least, most, least_in, most_in; } Kept;
-static Kept here[VALUES];
+extern const long rheostat_reached_b, rheostat_values_b;
+extern char rheostat_reached[];
+extern Kept rheostat_values[];
 
 void rheostat_reached_value(int number, long value) {
-  Kept *k = here + number;
+  Kept *k = rheostat_values + number;
   if (!k->most_in || value < k->least) k->least = value;
   if (!k->most_in || value > k->most) k->most = value;
   k->most_in = 1;
@@ -58,16 +54,18 @@ static void taken_up(Kept *all, const Kept *one) {
 }
 
 __attribute__((destructor)) static void keep(void) {
-  static Kept all[VALUES];
+  size_t size = (size_t)rheostat_values_b;
+  Kept *all = (Kept *)calloc(1, size);
   const char *folder = getenv("XDG_CACHE_HOME"), *threads = getenv("OMP_NUM_THREADS");
   char path[4096];
-  if (!folder || !threads || strcmp(threads, "1")) return;
+  if (!all || !folder || !threads || strcmp(threads, "1")) return;
   snprintf(path, sizeof path, "%s/values", folder);
   int file = open(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
   if (file < 0) return;
-  if (pread(file, all, sizeof all, 0) != (ssize_t)sizeof all) memset(all, 0, sizeof all);
-  for (int i = 0; i < VALUES; i++) taken_up(all + i, here + i);
-  if (pwrite(file, all, sizeof all, 0) < 0) perror(path);
+  if (pread(file, all, size, 0) != (ssize_t)size) memset(all, 0, size);
+  for (size_t i = 0; i < size / sizeof *all; i++) taken_up(all + i, rheostat_values + i);
+  if (pwrite(file, all, size, 0) < 0) perror(path);
+  free(all);
   close(file);
 }
 
@@ -81,11 +79,8 @@ static void share(int argc, char **argv, char **environment) {
   if (!folder) return;
   snprintf(path, sizeof path, "%s/reached", folder);
   int file = open(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
-  if (file < 0 || ftruncate(file, REACHED_B)) return;
-  mmap(rheostat_reached, REACHED_B, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0);
+  if (file < 0 || ftruncate(file, rheostat_reached_b)) return;
+  mmap(rheostat_reached, (size_t)rheostat_reached_b, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0);
   close(file);
 }
 __attribute__((section(".preinit_array"), used)) static void (*const first)(int, char **, char **) = share;
-#ifdef __cplusplus
-}
-#endif
