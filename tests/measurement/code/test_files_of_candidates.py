@@ -121,3 +121,37 @@ def test_no_comment_ends_the_fence_around_a_source(ticks):
     fence = "`" * max(3, ticks.count("`") + 1)
     for text in texts:
         assert re.search(rf"^{fence}c?\n{re.escape(source)}\n{fence}$", text, re.MULTILINE), text
+
+
+@pytest.mark.parametrize(
+    ("build", "called"),
+    [("{cc} {flags} sum.c -o sum", "better.c"), ("make CC={cc} CFLAGS={flags} sum", "sum.c")],
+)
+def test_one_file_stands_for_the_only_source_whatever_it_is_called(tmp_path, build, called):
+    """A build that names the original's file looked for it in vain beside the candidate's."""
+    (tmp_path / "sum.c").write_text(SOURCE)
+    (tmp_path / "sum.h").write_text("long sum(int n);\n")
+    (tmp_path / "Makefile").write_text("sum: sum.c\n\t$(CC) $(CFLAGS) sum.c -o sum\n")
+    manifest = tmp_path / "sum.toml"
+    manifest.write_text(
+        f'files = ["sum.c", "sum.h", "Makefile"]\nbuild = "{build}"\nrun = "./sum"\n'
+    )
+    (tmp_path / "better.c").write_text("int main(void) { return 1; }\n")
+    original, candidate, _ = load_pair(manifest, tmp_path / "better.c")
+    assert set(candidate.files) == {"sum.h", "Makefile", called}
+    assert candidate.files[called] == "int main(void) { return 1; }\n"
+    assert candidate.name == "better.c"
+    assert (called in candidate.build) == (called == "better.c")
+    assert set(original.files) == {"sum.c", "sum.h", "Makefile"}
+
+
+def test_one_file_of_several_stands_for_the_one_of_its_name(tmp_path):
+    for name in ("main.c", "solver.c"):
+        (tmp_path / name).write_text(SOURCE)
+    manifest = tmp_path / "program.toml"
+    manifest.write_text('files = ["main.c", "solver.c"]\nbuild = "make"\nrun = "./program"\n')
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "solver.c").write_text("int solve(void) { return 2; }\n")
+    _, candidate, _ = load_pair(manifest, mine / "solver.c")
+    assert candidate.files == {"main.c": SOURCE, "solver.c": "int solve(void) { return 2; }\n"}

@@ -173,7 +173,8 @@ def test_original_and_candidate_may_each_be_a_source_a_folder_or_a_manifest(fold
     one, other, tolerance = load_pair(folder / "mine.toml", source)
     assert (one.name, other.name, other.flags, other.language) == (
         "mine", "b.c", ("-O3", "-lm"), "serial")  # fmt: skip
-    assert (dict(other.files), tolerance.relative) == ({"b.c": "int c;"}, 0.5)
+    assert dict(other.files) == {"a.h": "int b;", "d/a.c": "int c;"}
+    assert tolerance.relative == 0.5
     assert load_pair(folder / "mine.toml", own, own_build=True)[1].name == "own"
     copy = folder / "copy"
     (copy / "d").mkdir(parents=True)

@@ -146,6 +146,7 @@ def load_pair(
         A source file, a manifest (.toml, .json), or with ``manifest`` a folder of its files.
     candidate : str or Path
         The same; it is built and run as the original is, unless it is a manifest of its own.
+        A file stands for the original's of its name, or for its only source.
     manifest : str or Path, optional
         How both are built, run and given inputs.
     own_build : bool
@@ -164,7 +165,32 @@ def load_pair(
     one, other, tolerance = _pair(Path(original), Path(candidate), manifest)
     if not own_build:
         _check_build(one, other)
+    named = Path(candidate)
+    if one.build and named.is_file() and named.suffix not in MANIFESTS:
+        other = _in_its_place(one, other, named.name)
     return one, other, tolerance
+
+
+def _in_its_place(original: Program, candidate: Program, file: str) -> Program:
+    """A candidate's one file in the place of the original's file of that name, or its only source.
+
+    The command that builds it names that file; where it does not, as a Makefile does, the file has
+    the original's name.
+
+    >>> one = Program({"a.c": "int a;", "a.h": ""}, build=("{cc}", "{flags}", "a.c"))
+    >>> other = _in_its_place(one, Program({"b.c": "int b;"}), "b.c")
+    >>> other.files, other.build
+    ({'a.h': '', 'b.c': 'int b;'}, ('{cc}', '{flags}', 'b.c'))
+    """
+    alike = [n for n in original.files if PurePosixPath(n).name == file] or original.sources
+    if len(alike) != 1:
+        return candidate
+    (place,) = alike
+    called = str(PurePosixPath(place).with_name(file)) if place in original.build else place
+    rest = {n: text for n, text in original.files.items() if n != place}
+    build = tuple(called if word == place else word for word in original.build)
+    files = {**rest, called: candidate.files[file]}
+    return replace(candidate, files=files, build=build)
 
 
 def _check_build(original: Program, candidate: Program) -> None:
