@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from rheostat.measurement.code import toolchain
+from rheostat.measurement.code.altered.guided_data import guided_data
 from rheostat.measurement.code.altered.other_data import WHY as DATA
 from rheostat.measurement.code.altered.other_data import other_data
 from rheostat.measurement.code.altered.weak_hashes import WHY as ALIKE
@@ -192,7 +193,7 @@ def _on_many(case: Case) -> Evidence:
         return case.failed("output", otherwise)
     every_doubt = ((hidden_digits, HIDDEN), (other_data, DATA), (unreached, WHY),
                    (idle_kernels, IDLE), (weak_hashes, ALIKE),
-                   (never_shown, NO_EFFECT))  # fmt: skip
+                   (never_shown, NO_EFFECT), (guided_data, DATA))  # fmt: skip
     reviewed = set[str]()
     for doubts, why in every_doubt:
         places = [(f"{f.file}:{f.line}", f) for f in doubts(case)]

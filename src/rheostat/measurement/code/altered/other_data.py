@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from rheostat.measurement.code.altered.data_sites import DataSite, data_sites
@@ -40,6 +41,8 @@ KINDS = {
     10: "where each of the data that it draws has a narrow range",
     11: "where each of the data that it draws has a narrow range of its own",
 }
+GUIDED = 12
+"""Data that a guided search makes (`guided_data`)."""
 WHY = "the same lines draw the data of both, and the original bears them"
 SOME, SMALL, MOST_CPU_S, RUN_CPU_S, MARKED_CPU_S = 24, 240, 0.09, 0.5, 0.5
 """Inputs of any size and small ones, CPU seconds, half for each; of one run; of all with marks."""
@@ -90,21 +93,21 @@ def other_data(case: Case) -> list[Finding]:
         return [_drawn_by(case, text) for text in sorted(draws.more)]
     lines = draws.lines
     original = original_on_other_data(case, draws)
-    candidate = case.bench.build(_other(case.candidate, draws.theirs, lines), LINKED)
+    candidate = case.bench.build(with_other_data(case.candidate, draws.theirs, lines), LINKED)
     if not (original.ok and candidate.ok):
         return []
     for kind in DEAR_KINDS if case.reference.starts_dearly else KINDS:
         known = known_on(case, original, kind)
         apart = _apart(case, candidate, known, kind)
-        borne = _borne(case, lines, [(g, o) for g, o, _ in apart], kind) if apart else []
-        for suspect in (one for one, bears in zip(apart, borne, strict=True) if bears):
+        bears = borne(case, lines, [(g, o) for g, o, _ in apart], partial(_on_kind, case, kind))
+        for suspect in (one for one, is_borne in zip(apart, bears, strict=True) if is_borne):
             return [_said(case, *suspect, kind)]
     return []
 
 
 def original_on_other_data(case: Case, draws: SharedDraws) -> Built:
     """The original with what draws its data replaced."""
-    return case.bench.build(_other(case.original, draws.ours, draws.lines), LINKED)
+    return case.bench.build(with_other_data(case.original, draws.ours, draws.lines), LINKED)
 
 
 def _can_be_built(case: Case) -> bool:
@@ -120,6 +123,7 @@ def _can_be_built(case: Case) -> bool:
 
 
 Sites = Sequence[Sequence[DataSite]]
+Printed = Callable[[Built, Sequence[ProgramInput], int], list[str | None]]
 Texts = tuple[list[str], list[list[DataSite]]]
 
 
@@ -222,7 +226,7 @@ def _all_of(signs: Signs) -> Counter[tuple[str, int, int | str]]:
     return Counter(s for some in signs.values() for s in some)
 
 
-def _other(
+def with_other_data(
     program: Program, texts: Texts, lines: frozenset[str], *, noisy: bool = False
 ) -> Program:
     """The program with calls in the place of what draws its data, and of what rounds."""
@@ -326,6 +330,12 @@ def _apart(
     return apart
 
 
+def _on_kind(
+    case: Case, kind: int, built: Built, inputs: Sequence[ProgramInput], noise: int
+) -> list[str | None]:
+    return printed_on(case, built, inputs, kind, noise)
+
+
 def printed_on(
     case: Case, built: Built, inputs: Sequence[ProgramInput], kind: int, noise: int = 0,
     *, shares: bool = True, share: float = 1.0, kept: Path | None = None,
@@ -346,22 +356,34 @@ def printed_on(
     return case.bench.run_each(built, inputs, limits, environment=environment, most_cpu_s=most_s)
 
 
-def _borne(
-    case: Case, lines: frozenset[str], known: Sequence[tuple[ProgramInput, str]], kind: int
+def borne(
+    case: Case, lines: frozenset[str], known: Sequence[tuple[ProgramInput, str]], printed: Printed
 ) -> list[bool]:  # fmt: skip
-    """Where the original prints this, too, checked and whatever way its results are rounded."""
+    """Where the original prints this, too, checked and whatever way its results are rounded.
+
+    Parameters
+    ----------
+    case : Case
+        The candidate on its way.
+    lines : frozenset of str
+        Those that draw the data of both.
+    known : sequence of tuple
+        Inputs and what the original prints.
+    printed : callable
+        Runs a build on inputs, its results rounded in a way of that number.
+    """
     bears = [False] * len(known)
     builds = list(compiler_texts(case, case.original, CHECKED))
     codes = [b.said.stdout for b in builds if b.ok]
     texts = codes, data_sites(codes, case.original, case.original.inputs)
-    built = case.bench.build(_other(case.original, texts, lines, noisy=True), LINKED)
-    if len(codes) < len(builds) or not built.ok:
+    built = case.bench.build(with_other_data(case.original, texts, lines, noisy=True), LINKED)
+    if not known or len(codes) < len(builds) or not built.ok:
         return bears
     agreed = case.reference.agreed
     steady = replace(agreed, relative=(agreed.relative or 0.0) * STEADIER)
     bears = [True] * len(known)
     for noise in range(NOISES + 1):
-        outputs = printed_on(case, built, [g for g, _ in known], kind, noise)
+        outputs = printed(built, [g for g, _ in known], noise)
         outputs += [None] * (len(known) - len(outputs))
         bears = [
             still and got is not None and not differences(got, output, steady)
