@@ -24,6 +24,8 @@ from rheostat.measurement.code.races.lock_sets import (
     in_another_order,
     without_common_lock,
 )
+from rheostat.measurement.code.races.raced_data import WHY as DATA
+from rheostat.measurement.code.races.raced_data import raced_on_other_data
 from rheostat.measurement.code.races.raced_text import SCHEDULES, dealt_unlike, spread_over_threads
 from rheostat.measurement.code.races.simd_updates import lanes_update
 from rheostat.measurement.code.races.split_updates import split_updates
@@ -136,12 +138,18 @@ def _by_threads(case: Case) -> tuple[Evidence | None, str]:
     findings = findings or last_first(case, spread)
     if findings:
         return case.failed("races", findings), how
-    if unshown := _by_text(case):
+    if unshown := _by_text(case) or _on_other_data(case):
         return unshown, how
     if not (case.is_parallel and excludes(case.candidate)):
         return None, how
     findings = without_common_lock(case, spread, runs)
     return case.not_shown("races", findings, LUCK) if findings else None, f"{how}; lock sets"
+
+
+def _on_other_data(case: Case) -> Evidence | None:
+    """Races that data of few different values show."""
+    findings = raced_on_other_data(case, _race_options(case))
+    return case.not_shown("races", findings, DATA) if findings else None
 
 
 def _by_text(case: Case) -> Evidence | None:
@@ -182,17 +190,21 @@ def _quick(every: Sequence[Expected]) -> list[Expected]:
 
 def _threads_race(case: Case, runs: Sequence[tuple[Expected, int]]) -> Sequence[Finding]:
     """ThreadSanitizer over threads, with Archer where OpenMP starts them."""
-    options = {"TSAN_OPTIONS": TSAN_OPTIONS}
-    if case.is_parallel:
-        case.need(toolchain.archer_absent())
-        library = f"{toolchain.llvm_libraries()}/libarcher.so"
-        settings = f"ignore_noninstrumented_modules=1:{TSAN_OPTIONS}"
-        options = {"OMP_TOOL_LIBRARIES": library, "OMP_NUM_TEAMS": "1",
-                   "OMP_MAX_ACTIVE_LEVELS": "3", "TSAN_OPTIONS": settings}  # fmt: skip
+    options = _race_options(case)
     findings = _raced(case, lambda p: with_task_memory(spread_over_threads(p)), runs, options)
     if findings or dealt_unlike(case.candidate) is None:
         return findings
     return _raced(case, lambda p: with_task_memory(dealt_unlike(p) or p), runs, options)
+
+
+def _race_options(case: Case) -> dict[str, str]:
+    """What ThreadSanitizer is told by the environment, and Archer where OpenMP starts threads."""
+    if not case.is_parallel:
+        return {"TSAN_OPTIONS": TSAN_OPTIONS}
+    case.need(toolchain.archer_absent())
+    library = f"{toolchain.llvm_libraries()}/libarcher.so"
+    return {"OMP_TOOL_LIBRARIES": library, "OMP_NUM_TEAMS": "1", "OMP_MAX_ACTIVE_LEVELS": "3",
+            "TSAN_OPTIONS": f"ignore_noninstrumented_modules=1:{TSAN_OPTIONS}"}  # fmt: skip
 
 
 def _fibres(case: Case) -> Evidence:

@@ -34,7 +34,7 @@ from rheostat.measurement.code.reached.marked_builds import LINKED, linked
 from rheostat.measurement.code.verdict import Finding
 from rheostat.measurement.code.workbench import Built
 
-SEARCH_S, AGAIN_S = 1.5, 3.0
+SEARCH_S, AGAIN_S = 1.2, 2.4
 """CPU seconds of a search and of the other program on its streams, as forks would take them: runs
 that share memory take half."""
 MOST_SUSPECT, SMALL_SHARE, MOST_TOLD = 6, 5, 24
