@@ -17,6 +17,8 @@ LEAST_SIZE, MOST_SIZE = 1 / 32, 1.25
 REAL_FACTOR = 2.0
 GUESSED_SIZES = (48.0, 384.0)
 GUESSED_SEEDS = (1.0, 1e6)
+PLACE = re.compile(r"\{(\w+)\}")
+"""Where a value stands in an argument."""
 SMALL = 0.25
 """Inputs of rungs that are slow come from this lower part of each range of sizes."""
 MOST_CORNERED = 3
@@ -182,7 +184,7 @@ class ProgramInputs:
     guessed: bool = False
 
     def __post_init__(self) -> None:
-        used = set(re.findall(r"\{(\w+)\}", " ".join((*self.arguments, self.stdin))))
+        used = set(PLACE.findall(" ".join((*self.arguments, self.stdin))))
         unknown = sorted(used - set(self.ranges))
         if unknown:
             known = ", ".join(self.ranges) or "none"
@@ -286,7 +288,7 @@ class ProgramInputs:
         """The input that has these values."""
 
         def put(text: str) -> str:
-            return re.sub(r"\{(\w+)\}", lambda m: values[m[1]], text)
+            return PLACE.sub(lambda m: values[m[1]], text) if "{" in text else text
 
         return ProgramInput(tuple(map(put, self.arguments)), put(self.stdin), dict(values))
 
