@@ -167,9 +167,9 @@ def _cpu_s() -> float:
 def show_stages(stages: Stages, count: int) -> None:
     """CPU seconds and starts of each stage, the dearest first; a candidate's mean."""
     each = max(count, 1)
-    print(f"{sum(stages.cpu_s.values()) / each:8.2f} {'':6s} all, CPU-s a candidate; starts",
-          file=sys.stderr)  # fmt: skip
-    for row in stages.rows():
+    print(f"{sum(stages.cpu_s.values()) / each:8.2f} {sum(stages.starts.values()) / each:6.1f} "
+          "CPU-s and starts a candidate, of which", file=sys.stderr)  # fmt: skip
+    for row in (*stages.parts(), *stages.rows()):
         print(f"{row['cpu_s'] / each:8.2f} {row['starts'] / each:6.1f} {row['stage']}",
               file=sys.stderr)  # fmt: skip
 

@@ -42,6 +42,35 @@ class Stages:
         every = sorted(self.cpu_s.items(), key=lambda one: -one[1])
         return [{"stage": n, "starts": self.starts[n], "cpu_s": s} for n, s in every]
 
+    def parts(self) -> list[dict[str, Any]]:
+        """The same, put together by `part_of`."""
+        whole = Stages()
+        for name, seconds in self.cpu_s.items():
+            whole.cpu_s[part_of(name)] += seconds
+            whole.starts[part_of(name)] += self.starts[name]
+        return whole.rows()
+
+
+def part_of(stage: str) -> str:
+    """What a stage is a part of.
+
+    >>> part_of("build: reached LLVM's text (original)"), part_of("build: object (own)")
+    ('builds of marked texts', 'own programs, which are kept for all')
+    >>> part_of("run: reference._many many (original)"), part_of("run: rungs_run.threads")
+    ('thousands of inputs', 'runs, one from each start')
+    """
+    if stage == PYTHON or stage.startswith("tool"):
+        return stage.partition(":")[0]
+    if stage.endswith("(own)"):
+        return "own programs, which are kept for all"
+    if stage.startswith("build"):
+        return "builds of marked texts" if " LLVM's text (" in stage else "builds"
+    if "_many many" in stage:
+        return "thousands of inputs"
+    if "count_work" in stage:
+        return "valgrind"
+    return "runs, many from each start" if " many" in stage else "runs, one from each start"
+
 
 def used_s(who: int) -> float:
     """CPU seconds of this process, or of those that it has waited for."""
