@@ -23,6 +23,7 @@ from rheostat.measurement.serving.copies import (
 )
 from rheostat.measurement.serving.derived_times import with_full_batches, with_times
 from rheostat.measurement.serving.energy_names import energy_unit
+from rheostat.measurement.serving.failed_requests import answered
 from rheostat.measurement.serving.local_runners import with_runner_names
 from rheostat.measurement.serving.model_size import with_params
 from rheostat.measurement.serving.paired_lengths import with_lengths, with_splits
@@ -132,7 +133,11 @@ def of_frame(
         As `read_serving` does.
     """
     theirs = [c for c in frame.columns if c != ROW]
-    frame = frame.with_columns(**{ours: stated(text) for ours, text in (constants or {}).items()})
+    frame, failed, problem = answered(frame, stated="failed" in (constants or {}))
+    if problem is not None:
+        raise DataError(name, [problem])
+    made = {ours: stated(text) for ours, text in (constants or {}).items() if ours != "failed"}
+    frame = frame.with_columns(**made)
     problems: list[str] = []
     derived: list[Note] = []
     frame, left_out = with_runner_names(with_watts_of_all(frame))
@@ -167,7 +172,9 @@ def of_frame(
     kept, more = _of_this_world(kept)
     # GPUs are counted over all nodes, so that nobody later counts them by node
     kept = kept.drop(ROW, "nodes", "gpus_per_node", "disaggregated", strict=False)
-    return table(kept, COLUMNS, [*noted, *left_out, *derived, *notes, *silent, *odd, *apart, *more])
+    return table(
+        kept, COLUMNS, [*noted, *failed, *left_out, *derived, *notes, *silent, *odd, *apart, *more]
+    )
 
 
 def _in_our_units(

@@ -21,9 +21,10 @@ from rheostat.core.storage.files import ordinary_file
 from rheostat.core.storage.json_files import read_documents
 from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
-from rheostat.measurement.checks import note_rows
+from rheostat.measurement.checks import ROW, note_rows
 from rheostat.measurement.serving.columns import COLUMNS
 from rheostat.measurement.serving.copies import SPLITS, with_gpus
+from rheostat.measurement.serving.failed_requests import answered
 from rheostat.measurement.serving.model_size import with_params
 from rheostat.measurement.serving.serving_names import known_headings
 
@@ -73,9 +74,15 @@ def read_vllm_bench(path: str | Path, *, columns: Mapping[str, str] | None = Non
     given = _documents(path)
     rows = [_row({**g, **_renamed(g), **_stated(g, columns or {})}) for g in given]
     bad = [i for i, row in enumerate(rows) if row is None]
-    kept = [row for row in rows if row is not None]
-    if not kept:
+    if len(bad) == len(rows):
         raise DataError(str(path), ["no run answered a request and said how fast"])
+    good, failed, problem = answered(
+        pl.DataFrame(_counts(g, i) for i, g in enumerate(given) if i not in {*bad}),
+        stated=(columns or {}).get("failed", "").startswith("="),
+    )
+    if problem is not None:
+        raise DataError(str(path), [problem])
+    kept = [row for i in good[ROW] if (row := rows[i]) is not None]
     notes = [note_rows("no request was answered, or a number is missing", bad, dropped=True)]
     said = {n for row in kept for n in row.pop("notes")}
     frame = with_params(pl.DataFrame(kept, infer_schema_length=None))
@@ -83,7 +90,13 @@ def read_vllm_bench(path: str | Path, *, columns: Mapping[str, str] | None = Non
     counted: list[Note] = []
     frame = with_gpus(frame, counted) if "gpu_model" in frame.columns else frame
     said_of_runs = [*(Note(s) for s in sorted(said)), *counted]
-    return table(frame, COLUMNS, [*(notes if bad else []), *said_of_runs])
+    return table(frame, COLUMNS, [*(notes if bad else []), *failed, *said_of_runs])
+
+
+def _counts(given: Mapping[str, Any], row: int) -> dict[str, Any]:
+    """How many requests were sent, answered and failed; all were sent where nothing says more."""
+    said = {n: _above_0(given, n) for n in ("num_prompts", "completed")}
+    return {ROW: row, **said, "failed": _above_0(given, "failed") or 0.0}
 
 
 def _stated(given: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, Any]:
