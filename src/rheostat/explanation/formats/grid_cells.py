@@ -91,7 +91,7 @@ def tsv(grid: Grid) -> str:
 
 
 def rounded(value: float, low: float, high: float) -> tuple[float, float, float]:
-    """A value and its interval, rounded to three digits of the interval's width.
+    """A value and its interval, rounded to three digits of its width; the value has three at least.
 
     >>> rounded(51234.56789, 48111.2345, 55000.9876), rounded(0.0702123, 0.05, 0.09)
     ((51230.0, 48110.0, 55000.0), (0.0702, 0.05, 0.09))
@@ -102,7 +102,8 @@ def rounded(value: float, low: float, high: float) -> tuple[float, float, float]
     if not (math.isfinite(width) and width > 10.0**-MOMENT_DIGITS * abs(value)):
         return value, low, high
     digits = 2 - math.floor(math.log10(width))
-    return round(value, digits), round(low, digits), round(high, digits)
+    own = max(digits, 2 - math.floor(math.log10(abs(value)))) if value else digits
+    return round(value, own), round(low, digits), round(high, digits)
 
 
 def with_told_digits(grid: Grid) -> Grid:

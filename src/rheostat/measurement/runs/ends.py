@@ -37,6 +37,9 @@ MOST_WORDS = 12
 """Of a column that tells how runs ended."""
 MINORITY, SHORT = 0.2, 0.2
 """A word of at most that share of the runs, each shorter than that share of every other run."""
+LOGGED = {"submit_s", "eligible_s", "start_s", "end_s"}
+"""Columns of a log, of which a job that was cancelled before its start took 0 s."""
+NO_TIME = "runtime_s is 0, which no run takes: left out"
 
 
 def state_by_words(frame: pl.DataFrame) -> dict[str, str]:
@@ -76,6 +79,15 @@ def _agreed(frame: pl.DataFrame, name: str) -> bool:
     """
     words = frame.select(_plain(name).drop_nulls()).to_series()
     return bool(words.is_in([*YES, *NO]).all() and words.is_in(list(YES)).any())
+
+
+def runs_by_end(
+    table: pl.DataFrame, asked: Collection[str] = ()
+) -> tuple[pl.DataFrame, list[Note]]:
+    """The runs flagged `with_ends`, without those that took no time."""
+    table, notes = with_ends(table, asked)
+    table, more = without_no_time(table)
+    return table, [*notes, *more]
 
 
 def with_ends(table: pl.DataFrame, asked: Collection[str] = ()) -> tuple[pl.DataFrame, list[Note]]:
@@ -239,3 +251,24 @@ def _perhaps_ends(table: pl.DataFrame) -> list[Note]:
             rows = table.filter(pl.col(name) == word)[ROW].to_list()
             asked.append(note_rows(PERHAPS.format(name, word, repr(name)), rows))
     return asked
+
+
+def without_no_time(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
+    """Runs of 0 s are no measurements: left out of a table of runs that has others.
+
+    Of a log they are jobs that never started, and a run that failed may have ended at once.
+
+    >>> runs = pl.DataFrame({ROW: [0, 1], "runtime_s": [0.0, 8.0], "power_w": [90.0, 80.0]})
+    >>> kept, notes = without_no_time(runs)
+    >>> kept[ROW].to_list(), notes[0].dropped
+    ([1], True)
+    """
+    there = table.schema
+    if LOGGED & set(there) or not there.get("runtime_s", pl.String).is_numeric():
+        return table, []
+    cut = pl.col("censored").fill_null(value=False) if "censored" in there else pl.lit(value=False)
+    none = ((pl.col("runtime_s") == 0) & ~cut).fill_null(value=False)
+    rows = table.filter(none)[ROW].to_list()
+    if not rows or not table.filter(pl.col("runtime_s") > 0).height:
+        return table, []
+    return table.filter(~none), [note_rows(NO_TIME, rows, dropped=True)]

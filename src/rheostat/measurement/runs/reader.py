@@ -35,7 +35,7 @@ from rheostat.measurement.runs.derived import (
     told_by_others,
     without_parts,
 )
-from rheostat.measurement.runs.ends import state_by_words, with_ends
+from rheostat.measurement.runs.ends import runs_by_end, state_by_words
 from rheostat.measurement.runs.energy_balance import energy_balance
 from rheostat.measurement.runs.guess import (
     NAMED,
@@ -163,7 +163,7 @@ def read_runs(
     table, together, counted = one_row_a_job(table, _headings({**taken, **rest}))
     meant += counted
     table, zeros = known_amounts(table)
-    table, unfinished = with_ends(table, keep)
+    table, unfinished = runs_by_end(table, keep)
     table, unbalanced = energy_balance(table)
     if measured and not MEASURED & set(table.columns) and not _are_requests(table):
         lacking = "found no runtime, power or energy among the columns"
