@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import polars as pl
+import pytest
 
 import rheostat as rh
+from rheostat.errors import DataError, QuestionError
 
 
 def front(folder, rows, **asked):
@@ -28,17 +30,38 @@ def test_a_benchmark_of_fixed_time_is_said_to_be_one_and_rates_compare_it(tmp_pa
     assert not any("every setting ran" in str(n) for n in rate.notes)
 
 
-def test_steps_of_unlike_batches_are_said_not_to_compare(tmp_path):
+def test_steps_of_unlike_batches_are_refused_and_compare_by_the_sample(tmp_path):
     rows = {
         "batch_size": [16, 64, 256],
         "step_time_ms": [46.0, 109.0, 380.0],
         "power_w": [200.0] * 3,
     }
     asked = {"knobs": "batch_size=16,64,256"}
-    assert any("does more work" in str(n) for n in front(tmp_path, rows, **asked).notes)
+    with pytest.raises(QuestionError, match=r"--column runtime_s=step_time_ms/batch_size comp"):
+        front(tmp_path, rows, **asked)
+    by_work = front(tmp_path, rows, renamed=["runtime_s=step_time_ms/batch_size"], **asked)
+    assert by_work.choice.setting == {"batch_size": 256}
+    took = by_work.front.mean("runtime_s"), by_work.front.mean("energy_j")
+    assert took[0] == pytest.approx([0.046 / 16, 0.109 / 64, 0.38 / 256])
+    assert took[1] == pytest.approx(200 * took[0])
+    assert any("the time of one of batch_size" in str(n) for n in by_work.notes)
     rows = {**rows, "epoch_time_s": [400.0, 300.0, 280.0]}
     del rows["step_time_ms"]
-    assert not any("does more work" in str(n) for n in front(tmp_path, rows, **asked).notes)
+    assert front(tmp_path, rows, **asked).choice.setting == {"batch_size": 256}
+
+
+def test_where_joules_are_of_a_step_both_are_to_be_divided(tmp_path):
+    rows = {"batch": [8, 32], "iter_ms": [20.0, 60.0], "energy_mJ_per_iter": [4000.0, 9000.0]}
+    renamed = ["energy_j=energy_mJ_per_iter*1e-3"]
+    with pytest.raises(QuestionError) as stop:
+        front(tmp_path, rows, knobs="batch=8,32", renamed=renamed)
+    assert "--column energy_j=energy_mJ_per_iter/batch" in str(stop.value)
+
+
+def test_a_quotient_of_a_column_that_is_not_there_is_named(tmp_path):
+    rows = {"batch": [8, 32], "iter_ms": [20.0, 60.0], "power_w": [200.0, 210.0]}
+    with pytest.raises(DataError, match="mapped column iter_ms/btch is missing"):
+        front(tmp_path, rows, knobs="batch=8,32", renamed=["runtime_s=iter_ms/btch"])
 
 
 def test_strong_and_weak_scaling_of_one_file_are_told_apart():

@@ -52,12 +52,14 @@ YIELD = re.compile(
 class ColumnSource:
     """Where one of our columns comes from: their columns, summed, times ``scale``.
 
-    ``inverse`` takes one over that: a table may have rates where we have times.
+    ``inverse`` takes one over that: a table may have rates where we have times.  ``over`` is the
+    column by which another was divided, whose name is then ``A/B``: a step's time, by its samples.
     """
 
     columns: tuple[str, ...]
     scale: float = 1.0
     inverse: bool = False
+    over: str = ""
 
     @classmethod
     def of(cls, ours: str, theirs: Any) -> ColumnSource:
@@ -69,9 +71,9 @@ class ColumnSource:
         inverse = False
         if isinstance(theirs, Mapping):
             names, scale = theirs.get("from"), theirs.get("scale")
-            inverse = bool(theirs.get("inverse", False))
+            inverse, over = bool(theirs.get("inverse", False)), str(theirs.get("over", ""))
         else:
-            names, scale = theirs, None
+            names, scale, over = theirs, None, ""
         names = (names,) if isinstance(names, str) else tuple(names or ())
         if not names or not all(isinstance(n, str) for n in names):
             raise DataError("mapping", [f"{ours}: expected a column name, got {theirs!r}"])
@@ -80,7 +82,19 @@ class ColumnSource:
         if scale is None:
             of_rate = _joules_of_yield if ours == "energy_j" else _seconds_of_rate
             scale = of_rate(names[0]) if inverse else _scale(ours, names)
-        return cls(names, float(scale), inverse)
+        names = (f"{names[0]}/{over}",) if over else names
+        return cls(names, float(scale), inverse, over)
+
+    @property
+    def theirs(self) -> tuple[str, ...]:
+        """The columns of the file.
+
+        >>> ColumnSource.of("runtime_s", {"from": "step_ms", "over": "batch"}).theirs
+        ('step_ms', 'batch')
+        """
+        if not self.over:
+            return self.columns
+        return self.columns[0].removesuffix(f"/{self.over}"), self.over
 
     def values(self) -> pl.Expr:
         """One column as it stands, else the numbers that it spells; a sum without a part is none.
@@ -108,7 +122,7 @@ class Mapped:
     @property
     def theirs(self) -> set[str]:
         """Every column of the file that is named."""
-        return {c for source in self.columns.values() for c in source.columns}
+        return {c for source in self.columns.values() for c in source.theirs}
 
     @classmethod
     def of(cls, spec: Mapping[str, Any], name: str = "") -> Mapped:
@@ -203,6 +217,9 @@ def one_over(mapped: Mapped) -> list[Note]:
     'runtime_s is 1/(ns/day), the time of one ns; energy is that of one ns'
     """
     source = mapped.columns.get("runtime_s")
+    if source is not None and source.over:
+        said = f"runtime_s is {source.columns[0]}, the time of one of {source.over}"
+        return [Note(f"{said}; energy from watts is that of one")]
     if source is None or not source.inverse:
         return []
     rate = source.columns[0]
@@ -224,14 +241,22 @@ def stated(text: str) -> pl.Expr:
 
 
 def with_stated(frame: pl.DataFrame, mapped: Mapped) -> pl.DataFrame:
-    """The table with a column for every value of all rows, under the text that states it.
+    """The table with a column for every value of all rows, and every quotient, under its text.
 
     >>> runs = Mapped.of({"columns": {"randomized": "=1", "nodes": "n"}})
     >>> with_stated(pl.DataFrame({"n": [2, 4]}), runs).rows()
     [(2, 1), (4, 1)]
     """
     names = {c for s in mapped.columns.values() for c in s.columns if c.startswith("=")}
-    return frame.with_columns(stated(n).alias(n) for n in sorted(names - set(frame.columns)))
+    frame = frame.with_columns(stated(n).alias(n) for n in sorted(names - set(frame.columns)))
+    divided = [s for s in mapped.columns.values() if s.over and {*s.theirs} <= {*frame.columns}]
+    return frame.with_columns(_quotient(*s.theirs).alias(s.columns[0]) for s in divided)
+
+
+def _quotient(one: str, other: str) -> pl.Expr:
+    """One column by another, null where that is not above 0."""
+    amount, by = (pl.col(c).cast(pl.Float64, strict=False) for c in (one, other))
+    return pl.when(by > 0).then(amount / by)
 
 
 def states_alone(columns: Mapping[str, Any]) -> bool:
@@ -255,7 +280,7 @@ def with_values(jobs: JobTable, columns: Mapping[str, str]) -> JobTable:
 
 
 def spelled(named: Mapping[str, Any], headings: Collection[str]) -> dict[str, Any]:
-    """Texts as ``1/speed``, ``A+B`` and ``(A+B)*1e-3`` as in TOML, where no heading is so.
+    """Texts as ``1/speed``, ``A+B``, ``A/B`` and ``(A+B)*1e-3`` as in TOML, where no heading is so.
 
     >>> spelled({"runtime_s": "1/speed", "power_w": "(A+B)*1e-3"}, ["speed", "A", "B"])["power_w"]
     {'from': ['A', 'B'], 'inverse': False, 'scale': 0.001}
@@ -291,7 +316,7 @@ def present(named: Mapping[str, Any], headings: Collection[str]) -> dict[str, An
     {'runtime_s': '1/speed'}
     """
     sources = {k: ColumnSource.of(k, v) for k, v in spelled(named, headings).items()}
-    return {k: v for k, v in named.items() if set(sources[k].columns) <= set(headings)}
+    return {k: v for k, v in named.items() if set(sources[k].theirs) <= set(headings)}
 
 
 def _spelled(theirs: Any, headings: Collection[str]) -> Any:
@@ -308,9 +333,22 @@ def _spelled(theirs: Any, headings: Collection[str]) -> Any:
     names = [_heading(name, headings) for name in names]
     whole = len(names) == 1 or inner != one or not (scale or of["over"])  # of a sum, not of its end
     if not whole or not set(names) <= set(headings):
-        return theirs
+        return _divided(theirs, headings)
     how = {"from": names, "inverse": bool(of["over"])}
     return how | ({"scale": float(scale)} if scale else {})
+
+
+def _divided(theirs: str, headings: Collection[str]) -> Any:
+    """One column by another, ``step_ms/batch_size``, where both are there; else as it stands.
+
+    >>> _divided("step_ms / batch", ["step_ms", "batch"])
+    {'from': ['step_ms'], 'over': 'batch'}
+    """
+    for at in (m.start() for m in re.finditer("/", theirs)):
+        one, other = (_heading(part.strip(), headings) for part in (theirs[:at], theirs[at + 1 :]))
+        if {one, other} <= set(headings):
+            return {"from": [one], "over": other}
+    return theirs
 
 
 def _heading(name: str, headings: Collection[str]) -> str:

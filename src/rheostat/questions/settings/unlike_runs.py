@@ -18,7 +18,7 @@ from rheostat.measurement.serving.word_levels import of_words
 from rheostat.questions import listener
 from rheostat.questions.settings.machine_kinds import MachineKinds, apart, few, machine_kinds
 from rheostat.questions.settings.problem_size import grown
-from rheostat.questions.settings.unlike_work import unlike_work
+from rheostat.questions.settings.unlike_work import refuse_unlike_steps, unlike_work
 from rheostat.recipes import nodecount
 
 QUANTITIES = ("runtime_s", "power_w", "energy_j")
@@ -77,6 +77,7 @@ def tell_unlike(runs: JobTable, space: Space) -> None:
         )
         said = f"no {column} ran all settings of {space.names[0]}, and unlike ones do not compare"
         raise QuestionError(f"{said}; name one: {each}")
+    refuse_unlike_steps(runs, space.names)
     _tell_blank(runs, space.names)
     mixed = nodecount.differing(runs, space.names)
     kinds = [k for c in mixed if (k := machine_kinds(runs, c, space.names)) is not None]

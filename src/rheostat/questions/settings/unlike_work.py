@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from shlex import quote
 
 import polars as pl
 
 from rheostat.core.jobs import JobTable
+from rheostat.errors import QuestionError
 from rheostat.measurement.serving.energy_names import plain
 
 FEWEST = 3
@@ -26,8 +28,34 @@ BATCH = re.compile(r"(^|_)(batch|batches|batchsize|bs|minibatch|microbatch)(_|$)
 
 def of_a_step(runs: JobTable, knob: str) -> bool:
     """Whether run times are of a step, of which a larger ``knob`` makes one do more."""
-    heading = plain(runs.schema["runtime_s"].meaning.removeprefix("from "))
-    return BATCH.search(plain(knob)) is not None and STEP.search(heading) is not None
+    if BATCH.search(plain(knob)) is None or "/" in _theirs(runs, "runtime_s"):
+        return False  # of a piece of the work already
+    return STEP.search(plain(_theirs(runs, "runtime_s"))) is not None
+
+
+def refuse_unlike_steps(runs: JobTable, knobs: Sequence[str]) -> None:
+    """Refuse to take one of settings whose steps do more work than each other's."""
+    if not {"runtime_s", *knobs} <= set(runs.columns):
+        return
+    known = runs.frame.filter(pl.col("runtime_s") > 0)
+    sizes = [k for k in knobs if of_a_step(runs, k) and known[k].n_unique() > 1]
+    if not sizes:
+        return
+    size, heading = _theirs(runs, sizes[0]), _theirs(runs, "runtime_s")
+    each = {q: _theirs(runs, q) for q in ("runtime_s", "energy_j") if q in runs.columns}
+    asked = " ".join(f"--column {quote(f'{q}={theirs}/{size}')}" for q, theirs in each.items())
+    raise QuestionError(
+        f"runtime_s is of a step ({heading}), and one of a larger {size} does more work: settings "
+        f"of unlike {size} do not compare; name one: {asked} compares times of one sample, "
+        f"--where {sizes[0]}=... keeps one size; where a column has samples per second, "
+        "--column runtime_s=1/THAT"
+    )
+
+
+def _theirs(runs: JobTable, name: str) -> str:
+    """What a column is taken from."""
+    meaning = runs.schema[name].meaning
+    return meaning.removeprefix("from ") if meaning.startswith("from ") else name
 
 
 def unlike_work(runs: JobTable, knobs: Sequence[str]) -> Iterator[str]:
@@ -51,10 +79,3 @@ def unlike_work(runs: JobTable, knobs: Sequence[str]) -> Iterator[str]:
                 "did not do the same work, and least energy is least work: where a column counts "
                 "the work, --column runtime_s=1/THAT with watts compares times of a piece of it"
             )
-    if sizes := [k for k in knobs if of_a_step(runs, k) and known[k].n_unique() > 1]:
-        heading = plain(runs.schema["runtime_s"].meaning.removeprefix("from "))
-        yield (
-            f"runtime_s is of a step ({heading}), and one of a larger {sizes[0]} does more work: "
-            f"settings of unlike {sizes[0]} do not compare, --where {sizes[0]}=... keeps one; "
-            "where a column has samples per second, --column runtime_s=1/THAT compares them"
-        )
