@@ -113,3 +113,13 @@ def test_a_file_of_another_format_is_refused_and_named(reader, generated, tmp_pa
         with pytest.raises(DataError) as caught:
             read(path, format=reader)
         assert str(path) in str(caught.value)
+
+
+def test_of_many_columns_with_nulls_the_few_that_matter_are_named():
+    empty = {f"own_{i}": [None] * 3 for i in range(11)}
+    jobs = as_jobs(pl.DataFrame({**empty, "qos": ["a", None, "b"], "energy_j": [None, None, 9.0],
+                                 ROW: [0, 1, 2]}))  # fmt: skip
+    assert [n.message for n in jobs.notes] == [
+        "not known (null): energy_j 2, qos 1; "
+        "and in every row 11 columns (own_0, own_1, own_2, ...)"
+    ]

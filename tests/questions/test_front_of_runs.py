@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rheostat as rh
-from rheostat.errors import DataError
+from rheostat.errors import DataError, Infeasible, QuestionError
 
 ROWS = {"app": ["x"] * 3, "nodes": [64, 64, 64], "cap_w": [100, 140, 180],
         "runtime_s": [900.0, 800.0, 780.0], "power_w": [20e3, 25e3, 30e3]}  # fmt: skip
@@ -202,3 +202,25 @@ def test_settings_beyond_those_that_ran_are_for_next():
     named = [any("`rheostat next` forecasts" in n for n in rh.front(runs, knobs=k).notes)
              for k in ("nodes=1,2,4", "nodes=1,2,4,64")]  # fmt: skip
     assert named == [False, True]
+
+
+def test_what_did_not_run_may_hold_a_limit_that_nothing_measured_does(tmp_path):
+    runs = rh.table({"nodes": [2, 4, 8], "runtime_s": [800.0, 420.0, 230.0], "power_w": [9e2] * 3})
+    with pytest.raises(Infeasible) as stop:
+        rh.front(runs, knobs="nodes=2,4,8,16,32", rule="deadline=150s")
+    assert "no setting that was measured meets runtime at most" in str(stop.value)
+    assert "16 nodes, 32 nodes may: `rheostat next`" in str(stop.value)
+    with pytest.raises(Infeasible, match=r"^no setting meets runtime at most"):
+        rh.front(runs, knobs="nodes=2,4,8", rule="deadline=150s")
+
+
+def test_a_refusal_of_two_machines_names_all_that_each_ran():
+    rows = [(p, cap, t) for p, caps, t in (("new", (150, 200), 90.0), ("old", (100, 150), 130.0))
+            for cap in caps for _ in range(4)]  # fmt: skip
+    part, caps, took = map(list, zip(*rows, strict=True))
+    noise = [t * (1 + i % 3 / 500) for i, t in enumerate(took)]
+    runs = rh.table({"partition": part, "cap_w": caps, "runtime_s": noise, "power_w": [300.0] * 16})
+    with pytest.raises(QuestionError) as stop:
+        rh.front(runs, knobs="cap_w=100,150,200")
+    assert "partition=new (has 150, 200)" in str(stop.value)
+    assert "partition=old (has 100, 150)" in str(stop.value)

@@ -11,6 +11,7 @@ import rheostat as rh
 from rheostat.explanation.formats.text import render
 from rheostat.measurement.synthetic.world import World
 from rheostat.questions.logs.log_summary import summary
+from rheostat.questions.logs.scheduler_words import scheduler_of
 
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "data"
 
@@ -165,3 +166,17 @@ def test_what_to_record_is_said_in_the_words_of_the_site_s_scheduler(tmp_path, h
     said = " ".join(render(rh.summary(str(file)).report()).split())
     assert command in said
     assert ("sacct" in said) == ("sacct" in command)
+
+
+@pytest.mark.parametrize(("gap", "said"), [(60.0, "Not to be told from jobs"), (6e3, "Far.")])
+def test_what_a_log_of_less_than_a_day_lacks_is_not_the_simulators(gap, said):
+    n = 60  # each waits for half an hour on a machine that has room
+    jobs = {"job_id": [*range(n)], "submit_s": [gap * i for i in range(n)], "cores": [1] * n,
+            "runtime_s": [300.0] * n, "wait_s": [1800.0] * n}  # fmt: skip
+    assert said in text(summary(rh.table(jobs), rh.Machine(8)))
+
+
+def test_grid_engine_is_not_asked_for_the_nodes_that_it_never_counts():
+    frame = {"qname": ["all.q"] * 2, "slots": [4, 8], "runtime_s": [90.0, 80.0],
+             "submit_s": [0.0, 9.0]}  # fmt: skip
+    assert scheduler_of(rh.table(frame)).recorded(["the nodes"]).startswith("Grid Engine counts")

@@ -246,6 +246,7 @@ def _bars(facts: Facts, by: str) -> Chart:
 
 IDLE = 0.05
 """Share of the logged wait below which a simulation does not wait at all."""
+A_DAY_S = 86400.0
 NAME = 14
 """Letters of a name under a column."""
 
@@ -260,12 +261,23 @@ def _waits(facts: Facts, shown: Facts | None) -> list[Section]:
     said = (
         f"Is the simulator like this site?  FCFS with EASY backfilling on {machine}, {jobs:,} "
         "jobs whose wait is recorded:",
-        f"{near['verdict'].capitalize()}.  {_meant(near)}",
+        f"{_verdict(near, facts['last_s'] - facts['first_s'])}.  {_meant(near)}",
     )
     sections = [Section("waits", said, policy_grid(waits))]
     if shown is not None:
         sections += [*charts.over_time(shown), *_by_size(waits)]
     return sections
+
+
+def _verdict(near: Facts, span_s: float) -> str:
+    """How near the simulation is; a log of less than a day lacks the queue that stood before it.
+
+    >>> _verdict({"verdict": "far"}, 9e5), _verdict({"verdict": "far"}, 9e3)
+    ('Far', 'Not to be told from jobs of less than a day, whose waits hang on those before')
+    """
+    if near["verdict"] == "far" and span_s < A_DAY_S:
+        return "Not to be told from jobs of less than a day, whose waits hang on those before"
+    return str(near["verdict"].capitalize())
 
 
 def _meant(near: Facts) -> str:
@@ -315,6 +327,16 @@ def _machine(facts: Facts, *, page: bool) -> list[Section]:
     return [Section("machine", tuple(said), listing=machine["toml"] if page else "")]
 
 
+FEWEST_TURNED = 10
+"""Jobs of a trial below which nothing comes of it."""
+
+
+def _turned(facts: Facts) -> float:
+    """Jobs of a trial that would run at another setting; 0 where none is proposed."""
+    trial = facts["settings"].get("identification", {}).get("trial") or {}
+    return float(trial.get("expected", 0))
+
+
 def _next(facts: Facts) -> tuple[str, ...]:
     name = facts["file"]
     lines = []
@@ -322,6 +344,6 @@ def _next(facts: Facts) -> tuple[str, ...]:
         lines.append(f"rheostat simulate {name} --policy easy --policy sjf+easy --overdue extend")
     if facts["settings"]["answers"]:
         lines.append(f"rheostat decide {name}")
-    elif facts["settings"].get("identification", {}).get("trial"):
+    elif _turned(facts) >= FEWEST_TURNED:
         lines.append(f"rheostat trial plan {name} --share 0.05")
     return tuple(lines)

@@ -17,6 +17,19 @@ from rheostat.core.jobs import Column, JobTable, Note
 from rheostat.core.vocabulary import VOCABULARY, table
 
 LISTED = 20
+MANY, NAMED = 6, 3
+"""Columns with nulls of which more are counted, and of those without any value."""
+FIRST = (
+    "runtime_s",
+    "energy_j",
+    "power_w",
+    "nodes",
+    "submit_s",
+    "start_s",
+    "end_s",
+    "cores",
+    "gpus",
+)
 ROW = "__row"
 
 AMOUNTS = ("nodes", "nodes_alloc", "cores", "cores_alloc", "gpus", "gpus_alloc", "tasks",
@@ -148,7 +161,24 @@ def _without_infinities(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
 
 
 def null_notes(frame: pl.DataFrame) -> list[Note]:
-    """One note that names the columns with nulls and how many they have."""
-    counts = frame.null_count().row(0)
-    holes = [f"{c} {n}" for c, n in zip(frame.columns, counts, strict=True) if n]
-    return [Note(f"not known (null): {', '.join(holes)}")] if holes else []
+    """One note that names columns with nulls and how many they have, the first of many.
+
+    >>> odd = {"a": [1, None], **{f"c{i}": [None, None] for i in range(9)}, "energy_j": [None, 7]}
+    >>> null_notes(pl.DataFrame(odd))[0].message
+    'not known (null): energy_j 1, a 1; and in every row 9 columns (c0, c1, c2, ...)'
+    """
+    counts = dict(zip(frame.columns, frame.null_count().row(0), strict=True))
+    holes = {c: n for c, n in counts.items() if n}
+    if len(holes) <= MANY:
+        every = ", ".join(f"{c} {n}" for c, n in holes.items())
+        return [Note(f"not known (null): {every}")] if holes else []
+    order = sorted(holes, key=lambda c: FIRST.index(c) if c in FIRST else len(FIRST))
+    some = [f"{c} {holes[c]}" for c in order if holes[c] < len(frame)]
+    never = [c for c in order if holes[c] == len(frame)]
+    more = f" and {len(some) - MANY} other columns" if len(some) > MANY else ""
+    said = [", ".join(some[:MANY]) + more] if some else []
+    if never:
+        dots = ", ..." if len(never) > NAMED else ""
+        names = f"in every row {len(never)} columns ({', '.join(never[:NAMED])}{dots})"
+        said.append(f"and {names}" if some else names)
+    return [Note(f"not known (null): {'; '.join(said)}")]

@@ -44,6 +44,7 @@ def tell(message: str) -> None:
 
 
 def _tell_messages(messages: Sequence[str], most: int = 8) -> None:
+    most = most + 1 if len(messages) == most + 1 else most  # "and 1 more" is as long as that one
     for message in messages[:most]:
         tell(f"note: {message}")
     if len(messages) > most:

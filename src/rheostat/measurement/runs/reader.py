@@ -313,7 +313,7 @@ def _guess(theirs: str, values: pl.Series, known: Mapping[str, Moment], alone: s
     ):
         scale = scale if ours.endswith(suffix or "\0") else 1.0
         scale = since_1970(values)[0] if ours in INSTANTS and not unit else scale
-        dates = values.dtype.is_temporal() or (ours in INSTANTS and not values.dtype.is_numeric())
+        dates = not values.dtype.is_numeric() and (scale == 1.0 or ours in INSTANTS)  # or 31:45
         return Guess(ours, theirs, scale, NAMED[ours].unit, NAMED[ours].known, dates)
     moment = known.get(theirs, guess_known(theirs, values))
     if unit and values.dtype.is_numeric():

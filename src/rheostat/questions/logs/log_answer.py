@@ -134,7 +134,7 @@ def remedy(answer: LogAnswer, jobs: JobTable, file: str = "FILE") -> str:
         return ""
     counted = "nodes" in jobs.columns and jobs.frame["nodes"].count()
     if lacking := lacks(jobs) or ([] if counted else ["the nodes that jobs ask for"]):
-        return f"Record {' and '.join(lacking)}: {scheduler_of(jobs).everything} has them."
+        return scheduler_of(jobs).recorded(lacking)
     memory = "memory_b" in jobs.columns and jobs.frame["memory_b"].count()
     needed = answer.trial
     if not memory:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rheostat.core.jobs import JobTable
@@ -21,11 +22,20 @@ class Scheduler:
         The command or file that has all fields of a job.
     memory : str
         Where the memory that a job asked for stands.
+    nodes : str
+        What is to be done for nodes where its records never have them.
     """
 
     headings: str
     everything: str
     memory: str
+    nodes: str = ""
+
+    def recorded(self, lacking: Sequence[str]) -> str:
+        """What to record of what a log lacks, and what has it."""
+        if self.nodes and any("nodes" in what for what in lacking):
+            return f"{self.nodes}."
+        return f"Record {' and '.join(lacking)}: {self.everything} has them."
 
 
 SCHEDULERS = (
@@ -35,7 +45,9 @@ SCHEDULERS = (
               "the accounting log of PBS (tracejob, qstat -x -f)",
               "Resource_List.mem of PBS's accounting log or qstat -x -f"),
     Scheduler(r"grid-engine|qname|ru_wallclock|ru_maxrss|granted_pe|qsub_time", "qacct -j",
-              "h_vmem or mem_free of category in qacct -j"),
+              "h_vmem or mem_free of category in qacct -j",
+              "Grid Engine counts slots, no nodes: add a column of nodes to a table of its jobs "
+              "(slots over the slots of a node, where jobs get whole ones)"),
     Scheduler(r"flux|t_submit|t_run|t_cleanup", "flux jobs -a --json or flux job info",
               "memory of the jobspec in flux job info"),
     Scheduler(r"htcondor|clusterid|procid|qdate|requestcpus|remotewallclocktime",

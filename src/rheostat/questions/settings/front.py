@@ -38,7 +38,12 @@ from rheostat.questions.settings.conditional import possible, with_none
 from rheostat.questions.settings.knob_columns import space_of
 from rheostat.questions.settings.lacking import our_names, our_rule
 from rheostat.questions.settings.problems_apart import each_apart, parting
-from rheostat.questions.settings.unlike_runs import of_one_kind, tell_ended_badly, tell_unlike
+from rheostat.questions.settings.unlike_runs import (
+    of_one_kind,
+    refuse_split,
+    tell_ended_badly,
+    tell_unlike,
+)
 from rheostat.recipes.nodecount import earlier, own_runs
 from rheostat.tradeoff import all_settings
 from rheostat.tradeoff.all_settings import RUNTIME_ENERGY
@@ -236,6 +241,7 @@ def front(
     settings = possible(space.settings(), conditional)
     settings += [request] if _known(request, space) and request not in settings else []
     if runs is not None:
+        refuse_split(runs, space)
         jobs, runs = of_one_kind(jobs, runs, space)
         tell_unlike(runs, space)
     if model is None and not measured_all(one, runs, space, settings, wanted):
@@ -261,10 +267,28 @@ def front(
     given = request if _known(request, space) else None
     own = _own(options, request if runs is None else {}, learner, space.names)
     rule, held = parse_rules(rule, limits, given)
-    taken = chosen(answer, (our_rule(jobs, rule), held), own)
+    try:
+        taken = chosen(answer, (our_rule(jobs, rule), held), own)
+    except Infeasible as stop:
+        raise stop if runs is None else _of_measured(stop, options) from None
     if runs is not None:
         tell_ended_badly(runs, taken.choice.setting)
     return taken
+
+
+def _of_measured(stop: Infeasible, options: Front) -> Infeasible:
+    """The error, which says no more than is known where settings have neither run nor forecast."""
+    empty = [
+        setting_words(options.setting(int(i))) for i in np.flatnonzero(options.outcome.abstained)
+    ]
+    if not empty or stop.nearest < 0:
+        return stop
+    few = f"{', '.join(empty[:NAMED])}{f' and {len(empty) - NAMED} others' * (len(empty) > NAMED)}"
+    said = str(stop).replace("no setting meets", "no setting that was measured meets", 1)
+    said += (
+        f"; {few} may: `rheostat next` with the same knobs, and --within for the rule, forecasts"
+    )
+    return Infeasible(f"{said} them", stop.nearest, stop.answer)
 
 
 def _without_empty(options: Front, request: Mapping[str, Any]) -> Front:

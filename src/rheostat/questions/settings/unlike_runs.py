@@ -68,15 +68,21 @@ def _kind_words(kinds: MachineKinds, own: JobTable, alike: JobTable) -> str:
     return f"{said}; {kinds.where(kinds.left_out[0])} takes that {kinds.column} alone"
 
 
+def refuse_split(runs: JobTable, space: Space) -> None:
+    """Refuse settings of which no machine, or no problem, ran all; say what each ran."""
+    if (split := nodecount.split_settings(runs, space.names)) is None:
+        return
+    column, ran = split
+    each = "; ".join(
+        f"--where {quote(f'{column}={v}')} (has {', '.join(own)})" for v, own in ran.items()
+    )
+    said = f"no {column} ran all settings of {space.names[0]}, and unlike ones do not compare"
+    raise QuestionError(f"{said}; name one: {each}")
+
+
 def tell_unlike(runs: JobTable, space: Space) -> None:
     """Say which columns tell that runs were not of one problem; refuse settings of two machines."""
-    if (split := nodecount.split_settings(runs, space.names)) is not None:
-        column, ran = split
-        each = "; ".join(
-            f"--where {quote(f'{column}={v}')} (has {', '.join(own)})" for v, own in ran.items()
-        )
-        said = f"no {column} ran all settings of {space.names[0]}, and unlike ones do not compare"
-        raise QuestionError(f"{said}; name one: {each}")
+    refuse_split(runs, space)
     refuse_unlike_steps(runs, space.names)
     _tell_blank(runs, space.names)
     mixed = nodecount.differing(runs, space.names)
