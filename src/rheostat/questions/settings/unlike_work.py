@@ -14,6 +14,7 @@ import polars as pl
 
 from rheostat.core.jobs import JobTable
 from rheostat.errors import QuestionError
+from rheostat.measurement.runs.mapping import RATE
 from rheostat.measurement.serving.energy_names import plain
 
 FEWEST = 3
@@ -28,8 +29,10 @@ BATCH = re.compile(r"(^|_)(batch|batches|batchsize|bs|minibatch|microbatch)(_|$)
 
 def of_a_step(runs: JobTable, knob: str) -> bool:
     """Whether run times are of a step, of which a larger ``knob`` makes one do more."""
-    if BATCH.search(plain(knob)) is None or "/" in _theirs(runs, "runtime_s"):
-        return False  # of a piece of the work already
+    if BATCH.search(plain(knob)) is None or _theirs(runs, "runtime_s").endswith(
+        f"/{_theirs(runs, knob)}"
+    ):
+        return False  # of one sample already
     return STEP.search(plain(_theirs(runs, "runtime_s"))) is not None
 
 
@@ -44,9 +47,10 @@ def refuse_unlike_steps(runs: JobTable, knobs: Sequence[str]) -> None:
     size, heading = _theirs(runs, sizes[0]), _theirs(runs, "runtime_s")
     each = {q: _theirs(runs, q) for q in ("runtime_s", "energy_j") if q in runs.columns}
     asked = " ".join(f"--column {quote(f'{q}={theirs}/{size}')}" for q, theirs in each.items())
+    one = f"{asked} compares times of one sample, " if not RATE.search(heading) else ""
     raise QuestionError(
         f"runtime_s is of a step ({heading}), and one of a larger {size} does more work: settings "
-        f"of unlike {size} do not compare; name one: {asked} compares times of one sample, "
+        f"of unlike {size} do not compare; name one: {one}"
         f"--where {sizes[0]}=... keeps one size; where a column has samples per second, "
         "--column runtime_s=1/THAT"
     )
