@@ -10,6 +10,7 @@ import pytest
 
 from rheostat.core.outcome import Outcome
 from rheostat.core.series import Series
+from rheostat.core.vocabulary import table
 from rheostat.decision.budget.allocate_power import PowerLimits, allocate_power, gains, reclaimed
 from rheostat.decision.budget.changing_budget import follow, planned
 from rheostat.decision.budget.node_options import BudgetObjective
@@ -207,3 +208,19 @@ def test_forty_watts_gain_more_than_any_usual_rule_on_the_a100_tables(a100) -> N
     assert ours >= 2 * theirs["fair share, proportional"]
     assert ours >= 1.45 * theirs["fair share, even"]
     assert ours > max(theirs.values())
+
+
+def test_a_cap_of_a_gpu_counts_for_each_of_a_nodes_gpus() -> None:
+    """Caps of 400 W on two nodes of four GPUs came to 3,200 W of a budget of 2,400."""
+    rows = {"app": ["a"] * 3 + ["b"] * 3, "gpu_cap_w": [200.0, 300.0, 400.0] * 2,
+            "runtime_s": [900.0, 700.0, 640.0, 500.0, 430.0, 415.0]}  # fmt: skip
+    alone, four = (node_fleet(table({**rows, "gpus": [n] * 6}), start="lowest") for n in (1, 4))
+    assert alone.now_w.tolist() == [200.0, 200.0]
+    assert four.now_w.tolist() == [800.0, 800.0]
+    assert allocate_power(four, 2400.0).after.now_w.tolist() == [1200.0, 1200.0]
+    assert [n.message for n in four.notes] == ["gpu_cap_w counts for each of 4 GPUs of a node"]
+    assert not alone.notes
+    measured = {"app": ["a"], "gpu_draw_w": [100.0], "gpu_cap_w": [200.0]}
+    runs = table({**rows, "gpus": [4] * 6})
+    drawing = node_fleet(runs, pl.DataFrame(measured))
+    assert (drawing.devices(0) * drawing.draw_w[0]).tolist() == [400.0]

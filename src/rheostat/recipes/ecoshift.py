@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rheostat.core.jobs import JobTable
+from rheostat.core.jobs import JobTable, Note
 from rheostat.core.series import Series
 from rheostat.core.storage.files import read_toml
 from rheostat.core.units import parse_quantity
@@ -33,12 +33,16 @@ from rheostat.prediction.surface import CAPS, COUNTS, Surface, surfaces
 
 
 def capped_surfaces(runs: JobTable, *, seed: int = 0) -> dict[str, Surface]:
-    """Surfaces over the caps of a table of runs; GPU count and nodes must not vary within it."""
+    """Surfaces over the caps of a table of runs; GPU count and nodes must not vary within it.
+
+    A cap of a GPU counts for each of the GPUs that the runs had (column ``gpus``).
+    """
     varies = [c for c in COUNTS if c in runs.columns and runs.frame[c].n_unique() > 1]
     if varies:
         problems = [f"{c} varies: keep one value, as with --where {c}=4" for c in varies]
         raise DataError("runs under caps", problems)
-    knobs = tuple(c for c in CAPS if c in runs.columns)
+    each = {"gpu_cap_w", "gpus"} <= set(runs.columns)
+    knobs = (*(c for c in CAPS if c in runs.columns), *(("gpus",) if each else ()))
     return surfaces(runs, knobs or None, seed=seed)
 
 
@@ -73,7 +77,7 @@ def drawn(nodes: NodeFleet) -> NodeFleet:
         spare = float(surface.total_w[now] - surface.outcome.mean("power_w")[now])
         column = len(caps) - 1
         cap = surface.values[now, surface.knobs.index(caps[column])]
-        draw[i, column] = cap - max(spare, 0.0)
+        draw[i, column] = cap - max(spare, 0.0) / nodes.devices(i)[column]
     return replace(nodes, draw_w=draw)
 
 
@@ -162,7 +166,15 @@ def node_fleet(
     if isinstance(start, DeviceAddress):
         caps = [k for k in next(iter(known.values())).knobs if k in CAPS]
         frame, start = read_caps(frame, caps, start), None
-    return drawn(fleet(frame, known, start=start))
+    nodes_ = drawn(fleet(frame, known, start=start))
+    return replace(nodes_, notes=(*nodes_.notes, *_each_gpu(known)))
+
+
+def _each_gpu(known: Mapping[str, Surface]) -> list[Note]:
+    """A note that a cap counts for each of several GPUs."""
+    first = next(iter(known.values()))
+    gpus = float(first.values[0, first.knobs.index("gpus")]) if "gpus" in first.knobs else 1.0
+    return [Note(f"gpu_cap_w counts for each of {gpus:g} GPUs of a node")] if gpus > 1 else []
 
 
 def read_caps(nodes: pl.DataFrame, caps: Sequence[str], where: DeviceAddress) -> pl.DataFrame:

@@ -85,6 +85,12 @@ class NodeFleet:
         whole = self.surfaces[self.app[node]].setting(row)
         return {k: whole[k] for k in self.caps}
 
+    def devices(self, node: int) -> Array:
+        """How many devices of a node each cap counts for, (k,)."""
+        surface = self.surfaces[self.app[node]]
+        gpus = surface.values[0, surface.knobs.index("gpus")] if "gpus" in surface.knobs else 1.0
+        return np.array([gpus if k == "gpu_cap_w" else 1.0 for k in self.caps])
+
     def at(self, choice: Ints) -> NodeFleet:
         """The same nodes with their caps set as chosen."""
         each = [s.total_w for s in self.surfaces]

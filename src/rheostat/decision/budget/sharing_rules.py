@@ -125,7 +125,7 @@ def _lift(surface: Surface, now: int, more_w: float, parts: Array | None = None)
 
 def _draw(fleet: NodeFleet, node: int) -> float:
     """Share of the caps that is drawn: measured, else what the surface says, else all of it."""
-    measured = np.nansum(fleet.draw_w[node])
+    measured = np.nansum(fleet.draw_w[node] * fleet.devices(node))
     if measured > 0:
         return float(measured / fleet.now_w[node])
     surface = fleet.surfaces[fleet.app[node]]
