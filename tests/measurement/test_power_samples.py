@@ -324,3 +324,21 @@ def test_a_total_that_is_more_than_the_others_is_added_to_nothing(tmp_path):
     jobs = rh.read(minutes(tmp_path / "power.csv", "time,n1,n2,n3,total", rows))
     assert len(jobs) == 4
     assert not any("together" in n.message for n in jobs.notes)
+
+
+def test_files_of_two_hosts_one_behind_the_other_are_two_devices(tmp_path):
+    """600 and 200 W for 60 s are 48 kJ; taken as one they were 24."""
+    parts = [smi(tmp_path / name, HEADS, range(61), lambda _g, _k, w=w: f"{w} W", gpus=1).read_text()
+             for name, w in (("a.csv", 600), ("b.csv", 200))]  # fmt: skip
+    both = tmp_path / "both.csv"
+    both.write_text("".join(parts))
+    runs = rh.read(both)
+    assert runs.frame["energy_j"].to_list() == pytest.approx([36_000, 12_000])
+    assert any("taken as 2 files of other hosts" in n.message for n in runs.notes)
+    later = (
+        parts[1]
+        .replace("2025/03/02 00:00", "2025/03/02 00:10")
+        .replace("2025/03/01 23:59", "2025/03/02 00:09")
+    )
+    both.write_text(parts[0] + later)
+    assert len(rh.read(both)) == 1

@@ -14,6 +14,7 @@ from rheostat.core.jobs import Note
 from rheostat.errors import DataError
 from rheostat.measurement.dates import instants_of, since_1970
 from rheostat.measurement.lines import whole
+from rheostat.measurement.monitoring.joined_files import parts_told_apart
 from rheostat.measurement.monitoring.sample_cells import (
     ALL,
     STAMPED,
@@ -102,6 +103,8 @@ def samples_in(path: str | Path, zone: str = "", named: Sequence[str] = ()) -> P
     device, model = devices(cells), next(filter(None, (_words(cells, m) for m in MODEL)), [])
     t, dated = _seconds(cells, clock, zone) if clock else (_counted(device, every_s), [])
     notes += dated
+    device, parted = parts_told_apart(device, t)
+    notes += parted
     smi = is_gpu(cells)
     if smi and set(device) == {ALONE} and (at_once := _at_once(t)):
         device, count = at_once, len(set(at_once))
