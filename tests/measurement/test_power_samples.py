@@ -328,8 +328,9 @@ def test_a_total_that_is_more_than_the_others_is_added_to_nothing(tmp_path):
 
 def test_files_of_two_hosts_one_behind_the_other_are_two_devices(tmp_path):
     """600 and 200 W for 60 s are 48 kJ; taken as one they were 24."""
-    parts = [smi(tmp_path / name, HEADS, range(61), lambda _g, _k, w=w: f"{w} W", gpus=1).read_text()
-             for name, w in (("a.csv", 600), ("b.csv", 200))]  # fmt: skip
+    seconds = range(61)
+    parts = [smi(tmp_path / "g.csv", HEADS, seconds, lambda _g, _k, w=w: f"{w} W", 1).read_text()
+             for w in (600, 200)]  # fmt: skip
     both = tmp_path / "both.csv"
     both.write_text("".join(parts))
     runs = rh.read(both)

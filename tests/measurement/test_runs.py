@@ -672,3 +672,11 @@ def test_the_note_on_dates_with_a_zone_has_no_factor(csv):
     assert jobs.frame["submit_s"].to_list() == [1772402458.0]
     assert jobs.notes[0].message == "guessed: submit_s = submit_time"
     assert jobs.notes[1].message == "guessed to be known before a run: id, submit_s"
+
+
+def test_the_energy_of_an_epoch_goes_with_the_time_of_an_epoch(csv):
+    jobs = read_runs(csv("cap_w,epoch_time_s,energy_per_epoch_kJ\n150,412,58.1\n250,296,67.8\n"))
+    assert jobs.frame["energy_j"].to_list() == [58_100, 67_800]
+    assert jobs.frame["runtime_s"].to_list() == [412, 296]
+    whole = read_runs(csv("cap_w,epoch_time_s,wall_s,energy_per_epoch_kJ\n150,412,900,58.1\n"))
+    assert "energy_j" not in whole.columns

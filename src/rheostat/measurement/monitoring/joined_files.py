@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import polars as pl
 
@@ -27,9 +29,7 @@ def parts_told_apart(device: list[str], t: pl.Series) -> tuple[list[str], list[N
     if not starts:
         return device, []
     bounds = [0, *starts, len(seconds)]
-    spans = [
-        seconds[a:b][np.isfinite(seconds[a:b])] for a, b in zip(bounds, bounds[1:], strict=False)
-    ]
+    spans = [seconds[a:b][np.isfinite(seconds[a:b])] for a, b in pairwise(bounds)]
     if any(len(s) < FEWEST for s in spans) or not _overlap(spans):
         return device, []
     number = np.searchsorted(starts, np.arange(len(seconds)), side="right") + 1

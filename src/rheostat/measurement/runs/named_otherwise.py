@@ -24,7 +24,10 @@ RAN = re.compile("run|ran|elapsed|real|exec|actual|used|taken|took|service|proce
 """Words of times that jobs of a log ran, and did not ask for."""
 RAN_TO_ITS_END = re.compile("run_?time|elapsed|real")
 """Those of them that are of the whole run where a run may be timed in parts, too."""
-PIECE = re.compile(r"(time|energy)_per_(epoch|step|iter(?:ation)?|run)")
+PIECE = re.compile(
+    r"(?:time|energy)_per_(?P<behind>epoch|step|iter(?:ation)?|run)"
+    r"|(?P<ahead>epoch|step|iter(?:ation)?)_(?:time|energy)"
+)
 FEWEST = 3
 """Runs whose names may show that they only count."""
 
@@ -66,7 +69,7 @@ def not_as_named(frame: pl.DataFrame) -> dict[str, str]:
     made |= {c: "time_limit_s" for c in _asked_times({**named, "runtime_s": times}, frame)}
     made |= {c: of for c in named.get("partition", []) if (of := _waited(c, frame, named)) != c}
     if "energy_j" not in named and "power_w" not in named:
-        made |= dict.fromkeys(_of_same_piece(frame.columns, times), "energy_j")
+        made |= dict.fromkeys(_of_same_piece(frame.columns, times or _timed(frame)), "energy_j")
     memory = named.get("memory_b", [])
     made |= {c: "" for c in memory if not _asked_memory(c, frame, alone=len(memory) == 1)}
     for size in ("nodes", "gpus", "cores"):
@@ -96,13 +99,22 @@ def _of_same_piece(columns: Sequence[str], times: Sequence[str]) -> list[str]:
 
     >>> _of_same_piece(["time per step (ms)", "energy per step (J)"], ["time per step (ms)"])
     ['energy per step (J)']
+    >>> _of_same_piece(["epoch_time_s", "energy_per_epoch_kJ"], ["epoch_time_s"])
+    ['energy_per_epoch_kJ']
     >>> _of_same_piece(["wall_s", "energy per step (J)"], ["wall_s"])
     []
     """
-    pieces = {c: match[2] for c in columns if (match := PIECE.fullmatch(split_unit(c)[0].lower()))}
+    matches = {c: PIECE.fullmatch(split_unit(c)[0].lower()) for c in columns}
+    pieces = {c: m["behind"] or m["ahead"] for c, m in matches.items() if m}
     timed = {pieces.get(c) for c in times}
     spent = [c for c, piece in pieces.items() if split_unit(c)[1] == "_j" and {piece} == timed]
     return spent if len(spent) == 1 else []
+
+
+def _timed(frame: pl.DataFrame) -> list[str]:
+    """The time of a step or an epoch, in a table that has no other time."""
+    seconds = [c for c in frame.columns if split_unit(c)[2] == "s"]
+    return [c for c in seconds if len(seconds) == 1 and PIECE.fullmatch(split_unit(c)[0].lower())]
 
 
 def _of_runs(column: str, frame: pl.DataFrame, named: Mapping[str | None, Sequence[str]]) -> bool:
