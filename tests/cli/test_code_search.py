@@ -204,7 +204,10 @@ def test_a_search_gives_a_verified_variant_a_patch_and_a_page(
 def test_a_required_rung_that_did_not_run_leaves_a_variant_undecided(source, capsys) -> None:
     call = ["code", "search", str(source), "--to", "openmp", "--budget", "1", "--json", *QUICK]
     assert run([*call, "--require", "output,races"]) == 3
-    assert json.loads(capsys.readouterr().out)["variants"][0]["verdict"] == "undecided"
+    said = capsys.readouterr()
+    assert json.loads(said.out)["variants"][0]["verdict"] == "undecided"
+    assert " is undecided: " in said.err
+    assert "races: " in said.err
 
 
 def test_a_folder_of_another_search_is_refused(source, capsys, tmp_path, threads_halve) -> None:

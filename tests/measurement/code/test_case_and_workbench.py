@@ -186,6 +186,20 @@ def test_many_inputs_are_run_from_one_start(tmp_path):
     assert outputs == ["7 in disabled\n", None, "a b  disabled\n", None, None]
 
 
+@pytest.mark.parametrize("shares", [False, True])
+def test_text_that_is_not_ascii_is_the_same_from_one_start_and_alone(tmp_path, shares):
+    said = r'"lanc\xc3\xa9s: \x1a" "41 \xff \xe2\x82 %s\n"'
+    bench, limits = Workbench(Unsafe(), tmp_path), SandboxLimits(wall_s=10.0)
+    text = f"#include <stdio.h>\nint main(int n, char **w) {{ (void)n; printf({said}, w[1]); }}"
+    made = bench.build(Program({"a.c": text}), GCC)
+    every = [ProgramInput((x,)) for x in "123"]
+    alone = [bench.run(made, given).stdout for given in every]
+    many = bench.run_many(made, every, limits, 5.0) if shares else bench.run_each(
+        made, every, limits)  # fmt: skip
+    assert alone[0].startswith("lancés: \x1a41 \ufffd")
+    assert many == alone
+
+
 LEAVES = """
 #include <stdio.h>
 #include <stdlib.h>

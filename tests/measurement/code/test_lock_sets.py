@@ -119,6 +119,29 @@ def test_main_with_the_environment_is_found(one) -> None:
     assert verdict.rejected_by == "parse"
 
 
+def test_a_function_whose_name_ends_with_main_is_none(one) -> None:
+    head = "static int thread_main(int a, int b, int c) { return a + b + c; }\n"
+    right = candidate(BODY.replace("all += i;", "all += thread_main(i, 0, 0);"), pragma="",
+                      head=head)  # fmt: skip
+    assert one.verify(right, rungs=("parse",)).accepted
+    hidden = TEXT.replace("int main(int argc, char **argv)",
+                          "typedef int I;\nI\nmain (int argc, char **argv, char **e)")  # fmt: skip
+    wrong = Program({"a.c": hidden.replace("n = argc > 1", "n = *e && argc > 1")}, inputs=INPUTS)
+    assert one.verify(wrong, rungs=("parse",)).rejected_by == "parse"
+
+
+@pytest.mark.parametrize(("guard", "rejected"), [("", "races"), ("#pragma omp critical\n", "")])
+def test_a_stated_schedule_hides_no_race_within_the_first_part(one, guard, rejected) -> None:
+    body = f"    if (i < 4) {{\n{guard}      all += i + 1;\n    }}\n"
+    pragma = "#pragma omp parallel for schedule(static)\n"
+    original = Program({"a.c": TEXT.replace(BODY, body.replace(guard, ""))}, inputs=INPUTS)
+    text = original.text.replace(LOOP, pragma + LOOP).replace(
+        body.replace(guard, ""), body)  # fmt: skip
+    with verifier(original, seed=4, count=1) as other:
+        verdict = other.verify(Program({"a.c": text}, "openmp", inputs=INPUTS), rungs=("races",))
+    assert verdict.rejected_by == rejected
+
+
 @pytest.mark.slow
 def test_sizes_that_stand_in_the_candidate_alone_are_tried(one) -> None:
     wrong = candidate(BODY.replace("all += i;", "all += n == 271 ? 0 : i;"), pragma="")

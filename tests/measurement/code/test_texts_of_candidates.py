@@ -57,6 +57,13 @@ def test_loops_get_schedules_of_their_own_only_behind_nowait():
     assert "distribute parallel for" in spread_over_threads(Program({"a.c": teams}, "target")).text
     kept = "#pragma omp for schedule(static, 4)"
     assert spread_over_threads(Program({"a.c": kept}, "openmp")).text == kept
+    parts = "#pragma omp parallel for schedule(static) if(n > 9)"
+    dealt = "#pragma omp parallel for schedule(runtime) if(n > 9)"
+    assert spread_over_threads(Program({"a.c": parts}, "openmp")).text == dealt
+    for relied in ("static _Thread_local int a;", "#pragma omp threadprivate(a)",
+                   "int me = omp_get_thread_num();"):  # fmt: skip
+        both = f"{relied}\n{parts}"
+        assert spread_over_threads(Program({"a.c": both}, "openmp")).text == both
 
 
 @pytest.mark.parametrize(("text", "changed"), [

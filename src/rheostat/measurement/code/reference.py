@@ -34,7 +34,7 @@ from rheostat.measurement.code.programs.expected import SPARE_S, Expected
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.programs.program_inputs import ProgramInput, powers_of_two
 from rheostat.measurement.code.sandboxed.capture import SandboxLimits, SandboxRun
-from rheostat.measurement.code.surroundings import own_agreement
+from rheostat.measurement.code.surroundings import own_agreement, own_faults
 from rheostat.measurement.code.toolchain import SANITIZER_OPTIONS, compiler_absent, family_of
 from rheostat.measurement.code.tried_together import tried_together
 from rheostat.measurement.code.workbench import Built, Workbench, roomy
@@ -105,8 +105,7 @@ class Reference:
             Where it cannot be built: nothing can be compared with it.
         """
         family = self.family
-        missing = compiler_absent(self.original, family)
-        if missing:
+        if missing := compiler_absent(self.original, family):
             raise DataError(self._name, [missing])
         made = self.bench.build(self.original, PLAIN[family])
         if not made.ok and self.original.language == "cuda" and family != "nvcc":
@@ -156,8 +155,7 @@ class Reference:
     @cached_property
     def expected(self) -> tuple[Expected, ...]:
         """Inputs of full size; the first is the largest."""
-        whole = self._admitted(self.count, (0.0, 1.0), 0)
-        return tuple(sorted(whole, key=lambda e: -e.cpu_s))
+        return tuple(sorted(self._admitted(self.count, (0.0, 1.0), 0), key=lambda e: -e.cpu_s))
 
     @cached_property
     def small(self) -> tuple[Expected, ...]:
@@ -258,9 +256,13 @@ class Reference:
             text = "\n".join(self.original.files.values())
             relative = max(SINGLE, self._rounded) if SINGLE_PRECISION.search(text) else DOUBLE
             tolerance = replace(tolerance, relative=relative)
-        if why := own_agreement.not_its_own(self._otherwise, tolerance):
+        if why := self._faults.not_its_own(self.built, self._otherwise, tolerance):
             raise DataError(self._name, [why])
         return tolerance
+
+    @cached_property
+    def _faults(self) -> own_faults.OwnFaults:
+        return own_faults.OwnFaults(self.bench, self.original)
 
     @cached_property
     def _otherwise(self) -> tuple[own_agreement.OwnRun, ...]:
@@ -322,12 +324,11 @@ class Reference:
             why = why or reason
             if expected is not None:
                 good.append(expected)
-        if not good and self.clean and "sanitizers" in why:
+        if not good and self.clean and "sanitizers" in why and not self._faults.is_refused:
             self.clean = False
             self.notes.append(f"{why}: inputs are not checked")
             return self._admitted(count, part, stream)
-        powers = powers_of_two(inputs)
-        if len(good) < count and inputs.guessed and inputs != powers:
+        if len(good) < count and inputs.guessed and inputs != (powers := powers_of_two(inputs)):
             self.original = replace(self.original, inputs=powers)
             return self._admitted(count, part, stream)
         if not good:
@@ -345,7 +346,7 @@ class Reference:
         """
         first = self.bench.run(self.built, given, limits=limits)
         if not first.ok:
-            return f"with {given.words} the original {first.ending_and_words}", None
+            return f"with {given.words} the original {self._faults.of_end(given, first)}", None
         expected = Expected(given, first.stdout, first.cpu_s, first.wall_s)
         if least == 1 and (alone := self._by_one_run(expected)):
             return "", alone
@@ -367,8 +368,7 @@ class Reference:
             return None
         if self.starts_dearly:
             return expected
-        checked = self._checked(expected) if self.clean else None
-        if not (checked and checked.ok):
+        if not (self.clean and (checked := self._checked(expected)).ok):
             return None
         apart = differences(checked.stdout, expected.output, self.tolerance)
         return None if apart else replace(expected, filled=checked.stdout)
@@ -379,8 +379,8 @@ class Reference:
             return "", expected
         checked = self._checked(expected)
         if not checked.ok:
-            named = [f": {f.words}" for f in diagnostics.sanitizer_findings(checked.stderr)[:1]]
-            return f"the original itself fails the sanitizers{''.join(named)}", None
+            named = self._faults.of_report(checked.stderr)
+            return f"the original itself fails the sanitizers{named}", None
         return "", replace(expected, filled=checked.stdout)
 
     def _checked(self, expected: Expected) -> SandboxRun:

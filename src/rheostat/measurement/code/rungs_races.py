@@ -246,6 +246,8 @@ def _raced(
                 known = (race_findings(r.stderr) for _, r in reported(made) if made.ok)
                 own = next((f for f in known if f), ())
                 case.need(f"the original itself: {own[0].words}" if own else "")
+            elif case.original.language == "cuda":
+                findings = [*findings, *_in_cuda(case, expected)]
             return without_lines(findings, toolchain.symbolizer_absent())
         case.need(ADDRESSES if "unexpected memory mapping" in run.stderr else "")
         case.need("" if run.ok else f"the checked run {run.ending}")
@@ -253,6 +255,17 @@ def _raced(
         if findings and not case.on_host:
             return findings
     return ()
+
+
+def _in_cuda(case: Case, expected: Expected) -> Sequence[Finding]:
+    """Races of an original in CUDA, whose threads are fibres of the host; none where a GPU is."""
+    made = case.bench.build(case.original, RACES) if not case.bench.gpu else None
+    if made is None or not made.ok:
+        return ()
+    run = case.bench.run(made, expected.given, limits=roomy(expected.limits(), 5.0),
+                         environment={"TSAN_OPTIONS": TSAN_OPTIONS})  # fmt: skip
+    return [replace(f, message=f"so does the original: {f.message}; mend it there")
+            for f in race_findings(run.stderr)[:1]]  # fmt: skip
 
 
 def in_lanes(program: Program) -> Program | None:

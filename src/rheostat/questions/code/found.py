@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -115,6 +115,9 @@ class VariantsAnswer(Answer):
                 listener.line(f"wrote {path}")
 
 
+MOST_REASONS = 3
+"""Of variants, in an error; the report and its files have all."""
+
 V = TypeVar("V", bound=VariantsAnswer)
 
 
@@ -136,5 +139,13 @@ def answered(
     )  # fmt: skip
     answer.write(wanted)
     if best is None:
-        raise Infeasible(why_none(rows, objective), -1, answer)
+        raise Infeasible(f"{why_none(rows, objective)}{_because(answer.verdicts)}", -1, answer)
     return answer
+
+
+def _because(verdicts: Sequence[Verdict]) -> str:
+    """What keeps the first variants from being accepted, in the words of their rungs."""
+    if any(v.accepted for v in verdicts):
+        return ""
+    said = [f"{v.candidate or 'one'} is {v.state}: {v.why}" for v in verdicts if v.why]
+    return "".join(f"; {x}" for x in dict.fromkeys(said[:MOST_REASONS]))

@@ -7,7 +7,7 @@ import re
 from rheostat.tradeoff.variants.cuda_device import device_properties
 from rheostat.tradeoff.variants.cuda_lane_helpers import lane_functions
 
-INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[^\n]*\n", re.MULTILINE)
+DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(include|if|endif)[^\n]*\n", re.MULTILINE)
 NO_CODE = r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"'
 DIM3 = """struct dim3 {
   unsigned x, y, z;
@@ -75,6 +75,13 @@ HELPERS = {
     "atomicCAS": """template <class T, class E, class V>
 static inline T atomicCAS(T *p, E expected, V value) {
   return __sync_val_compare_and_swap(p, (T)expected, (T)value);
+}
+""",
+    "atomic_write": """template <class T, class V>
+static inline void atomic_write(T *p, V value) {
+  T given = value;
+  #pragma omp atomic write
+  p[0] = given;
 }
 """,
     # clang 16 takes *p in a template for no lvalue
@@ -217,7 +224,15 @@ def _after_includes(text: str) -> int:
     plain = re.sub(NO_CODE, lambda m: re.sub(r"[^\n]", " ", m[0]), text, flags=re.DOTALL)
     code = re.search(r"^[ \t]*(?!#)[^\n]*[{;]", plain, re.MULTILINE)
     end = len(text) if code is None else code.start()
-    return max((m.end() for m in INCLUDE.finditer(plain, 0, end)), default=0)
+    place, opened, within = 0, 0, False
+    for m in DIRECTIVE.finditer(plain, 0, end):
+        if m[1] == "include":
+            place, within = m.end(), opened > 0
+            continue
+        opened += 1 if m[1] == "if" else -1
+        if within and not opened:  # behind the condition that the last one stands in
+            place, within = m.end(), False
+    return place
 
 
 def _includes(asking: str, there: str) -> str:

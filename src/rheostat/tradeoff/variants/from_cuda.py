@@ -13,9 +13,11 @@ from dataclasses import replace
 from typing import Any
 
 from rheostat.errors import DataError
+from rheostat.measurement.code.device_kernels.nvcc_conditions import as_nvcc_reads
 from rheostat.measurement.code.device_kernels.unused_headers import without_unused_headers
 from rheostat.measurement.code.parsing.syntax_tree import walk
 from rheostat.tradeoff.variants.c_source import CSource, Edit, Node
+from rheostat.tradeoff.variants.cuda_atomic_writes import with_atomic_marks
 from rheostat.tradeoff.variants.cuda_atomics import with_atomic_reads
 from rheostat.tradeoff.variants.cuda_blocks import block_loop
 from rheostat.tradeoff.variants.cuda_calls import NVIDIA_HEADER, call_edits, checking_functions
@@ -98,7 +100,7 @@ def from_cuda(
     }
     """
     lines = one_text("", {**(files or {}), "": text})
-    read = without_absent_libraries(lines.text, files or {}, flags)
+    read = without_absent_libraries(as_nvcc_reads(lines.text), files or {}, flags)
     read = without_unused_headers(without_openmp(read, flags), (files or {}).values())
     made = _translated(replace(lines, text=read), TARGETS[to], files or {})
     return Variant(made, "rules", "kernels as loops", flags, to)
@@ -108,7 +110,7 @@ def _translated(lines: Lines, pragma: str, files: Mapping[str, str]) -> str:
     """The program with a pragma before loops over threads or blocks, empty for none."""
     plain = ATTRIBUTE.sub(lambda m: "\n" * m[0].count("\n"), lines.text)
     plain = with_lanes(with_inlined_functions(with_outer_macros(without_hidden_macros(plain))))
-    plain = with_atomic_reads(with_indices(plain))
+    plain = with_atomic_marks(with_atomic_reads(with_indices(plain)))
     plain = with_own_counters(with_own_parameters(plain))
     source = CSource(plain, "tree_sitter_cuda")
     problems = [*libraries(lines.text, files.__contains__, lines.place),

@@ -15,6 +15,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from rheostat.measurement.code.bundled import with_included
+from rheostat.measurement.code.device_kernels.nvcc_conditions import as_nvcc_reads
 from rheostat.measurement.code.device_kernels.unused_headers import unused_headers
 from rheostat.measurement.code.parsing.syntax_tree import syntax_tree, walk
 from rheostat.measurement.code.programs.program import Program
@@ -106,7 +107,7 @@ def rewritten(text: str, of_device: Collection[str] = ()) -> str:
     str
         C++ with as many lines.
     """
-    source = _with_host_names(text).encode()
+    source = _with_host_names(as_nvcc_reads(text)).encode()
     edits = [*_edits(source), *_writes(source, of_device)]
     parts, last = [], 0
     for low, high, new in sorted(edits):

@@ -14,6 +14,13 @@ LOOP = re.compile(
     r"(?P<clauses>(?:[^\n\\\"]|\\\n)*)"
 )
 FIXED = re.compile(r"\b(?:schedule|ordered|inscan)\b")
+PARTS = re.compile(r"\bschedule\s*\(\s*static\s*\)")
+"""Equal parts: of ``parallel for`` nothing relies on which thread has which, unless threads keep
+something from one region to the next or ask for their number."""
+KEPT = re.compile(
+    PRAGMA + r"\b[^\n]*\bthreadprivate\b|\b(?:thread_local|_Thread_local|__thread)\b"
+    r"|\bomp_get_thread_num\b"
+)
 NOWAIT = re.compile(PRAGMA + r"\b(?:[^\n\\\"]|\\\n)*\bnowait\b")
 SCHEDULES = ("static,1", "static", "static,3")
 """One after the other: neighbours, ends of parts, and what is a number of threads apart."""
@@ -25,7 +32,7 @@ ATOMIC = re.compile(
 
 
 def spread_over_threads(program: Program) -> Program:
-    """The program with loops dealt out as each run says: a race needs two threads that meet.
+    r"""The program with loops dealt out as each run says: a race needs two threads that meet.
 
     On a busy machine one thread may run all of a dynamic loop before another wakes up, and parts
     of a loop without a schedule meet at their ends alone.  Teams become threads of one team:
@@ -36,10 +43,17 @@ def spread_over_threads(program: Program) -> Program:
     '#pragma omp for schedule(runtime) nowait'
     >>> spread_over_threads(Program({"a.c": "#pragma omp parallel for simd if(n)"}, "openmp")).text
     '#pragma omp parallel for simd schedule(runtime) if(n)'
+    >>> text = "#pragma omp parallel for schedule(static)\n#pragma omp for schedule(static)"
+    >>> print(spread_over_threads(Program({"a.c": text}, "openmp")).text)
+    #pragma omp parallel for schedule(runtime)
+    #pragma omp for schedule(static)
     """
+    keeps = bool(KEPT.search(program.text))
 
     def dealt(m: re.Match[str]) -> str:
         said = m[0].removesuffix(m["clauses"])
+        if not keeps and re.search(r"\bparallel\b", said) and PARTS.search(m["clauses"]):
+            return said + PARTS.sub("schedule(runtime)", m["clauses"])
         return m[0] if FIXED.search(m["clauses"]) else f"{said} schedule(runtime){m['clauses']}"
 
     def whole(text: str) -> str:

@@ -24,7 +24,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-enum { MOST_B = 1 << 20, MOST_KEPT_B = 1 << 21, BELOW_B = 1 << 16, STACK_B = 1 << 17, SAID_B = 1 << 16, REGIONS = 256 };
+enum { MOST_B = 1 << 20, MOST_KEPT_B = 1 << 21, BELOW_B = 1 << 16, STACK_B = 1 << 17, SAID_B = 1 << 16, REGIONS = 256, ESCAPE = 0x1a };
 static char *next, *end, *printed;
 static int nowhere;
 
@@ -91,13 +91,21 @@ static int becomes(int out, int both, char **arguments, int count) {
   return 1;
 }
 
-/* As it is told: a byte is a character. */
+static int is_escaped(char byte) { return (byte & 0x80) || byte == ESCAPE; }
+
+/* As it is told: a byte is a character, so that one of several bytes is an escape and two digits for each. */
 static void told(int status, char *printed, size_t size, void (*put)(const char *, size_t)) {
-  for (size_t i = 0; i < size; i++)
-    if (printed[i] & 0x80) printed[i] = '?';
+  size_t whole = size, from = 0;
+  for (size_t i = 0; i < size; i++) whole += is_escaped(printed[i]) ? 2 : 0;
   char head[64];
-  put(head, (size_t)sprintf(head, "%d %zu\n", status, size));
-  put(printed, size);
+  put(head, (size_t)sprintf(head, "%d %zu\n", status, whole));
+  for (size_t i = 0; i < size; i++)
+    if (is_escaped(printed[i])) {
+      put(printed + from, i - from);
+      put(head, (size_t)sprintf(head, "%c%02x", ESCAPE, printed[i] & 0xff));
+      from = i + 1;
+    }
+  put(printed + from, size - from);
 }
 
 /* What children that share this memory leave behind lies in mappings that are private; what is kept

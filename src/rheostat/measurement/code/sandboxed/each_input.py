@@ -20,6 +20,8 @@ KIND = BuildKind("loaded before", "gcc" if tool("gcc") else "clang", ("-shared",
 FORK_S = 0.0002
 """CPU seconds that a fork takes more than a run that shares memory."""
 HEAD = re.compile(r"(\d+) (\d+)\n")
+ESCAPED = re.compile(rb"\x1a([0-9a-f]{2})")
+"""A byte that is no character by itself, as the library says it."""
 
 
 def library(name: str = LIBRARY) -> Program:
@@ -44,12 +46,20 @@ def asked(
 def printed(said: str) -> list[str | None]:
     r"""What each run printed; None where it failed.
 
-    >>> printed("0 3\na b256 1\nx0 0\n")
-    ['a b', None, '']
+    >>> printed("0 3\na b256 1\nx0 0\n0 7\n\x1ac3\x1aa9!")
+    ['a b', None, '', 'é!']
     """
     made: list[str | None] = []
     at = 0
     while head := HEAD.match(said, at):
         at = head.end() + int(head[2])
-        made.append(said[head.end() : at] if head[1] == "0" else None)
+        made.append(_read(said[head.end() : at]) if head[1] == "0" else None)
     return made
+
+
+def _read(text: str) -> str:
+    """What a run printed, read as that of a run by itself is."""
+    if "\x1a" not in text:
+        return text
+    whole = ESCAPED.sub(lambda m: bytes.fromhex(m[1].decode()), text.encode())
+    return whole.decode("utf-8", "replace")

@@ -9,7 +9,7 @@ macros (NULL, omp_lock_hint_none) may differ.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from rheostat.measurement.code import toolchain
 from rheostat.measurement.code.case import Case
@@ -21,7 +21,7 @@ KINDS = (GCC, CLANG, SANITIZED, RACES)
 MARKER = re.compile(r'#\s*(?:line\s+)?(\d+)\s+"([^"]*)".*')
 DEFINED = re.compile(r"(?m)^\s*#\s*define\s+(\w+)(.*)$")
 NAME = re.compile(r"[A-Za-z_]\w*")
-ENVIRONMENT = re.compile(r"main\([^(),]*,[^(),]*,[^()]*\)")
+ENVIRONMENT = re.compile(r"\bmain\s*\([^(),]*,[^(),]*,[^()]*\)")
 """The third argument of main is the environment."""
 DECIDED = (
     "compilers and checkers read this differently: a macro of the compiler decides it, "
@@ -39,10 +39,7 @@ def compiled_differently(case: Case) -> list[Finding]:
     kinds = [k for k in KINDS if not toolchain.compiler_absent(candidate, k.family)]
     texts = {k.name: t for k in kinds if (t := own_lines(case, candidate, k)) is not None}
     known = {without_blanks(x) for x in case.original.text.splitlines()}
-    environment = [Finding("parse", file, line, "main takes the environment, the original's not")
-                   for (file, line), text in next(iter(texts.values()), {}).items()
-                   if ENVIRONMENT.search(text)]  # fmt: skip
-    if environment and not ENVIRONMENT.search(without_blanks(case.original.text)):
+    if environment := _environment(case, kinds[:1]):
         return environment
     made, apart = [], sorted(_apart(texts)) if len(texts) > 1 else []
     allowed = _macros_of_headers(case, kinds[0]) if apart else set()
@@ -52,6 +49,19 @@ def compiled_differently(case: Case) -> list[Finding]:
             continue
         made.append(Finding("parse", file, line, DECIDED))
     return made[:3]
+
+
+def _environment(case: Case, kinds: Iterable[BuildKind]) -> list[Finding]:
+    """The candidate's main where it takes the environment, as the original's does not."""
+    for kind in kinds:
+        said = case.bench.build(case.candidate, kind, output=("-E",)).said.stdout
+        places = [(name, number) for name, text in case.candidate.files.items()
+                  for number, row in enumerate(text.splitlines(), 1)
+                  if re.search(r"\bmain\b", row)]  # fmt: skip
+        if ENVIRONMENT.search(said) and not ENVIRONMENT.search(case.original.text):
+            return [Finding("parse", *(places or [("", 0)])[0],
+                            "main takes the environment, the original's not")]  # fmt: skip
+    return []
 
 
 def own_lines(case: Case, program: Program, kind: BuildKind) -> Lines | None:
