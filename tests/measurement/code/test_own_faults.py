@@ -7,8 +7,11 @@ import pytest
 from rheostat.errors import DataError
 from rheostat.measurement.code import Program, verifier
 from rheostat.measurement.code.device_kernels.cuda_on_host import parser_absent
+from rheostat.measurement.code.parsing.compare_output import Tolerance
+from rheostat.measurement.code.programs.program_inputs import ProgramInput
+from rheostat.measurement.code.sandboxed.capture import SandboxRun
 from rheostat.measurement.code.sandboxed.sandbox import Bubblewrap
-from rheostat.measurement.code.surroundings.own_faults import is_invalid, never_set
+from rheostat.measurement.code.surroundings.own_faults import OwnFaults, is_invalid, never_set
 from rheostat.measurement.code.toolchain import absent
 from rheostat.measurement.code.verdict import Finding
 
@@ -48,6 +51,19 @@ def refused(statement: str) -> str:
 ])  # fmt: skip
 def test_the_line_of_the_fault_is_named(statement, wanted):
     assert wanted in refused(statement)
+
+
+@pytest.mark.parametrize(("text", "wanted"), [
+    ("int main() {\n  srand((unsigned)time(NULL));\n}", "; a.cu:2 draws by the clock: let an arg"),
+    ("std::mt19937 gen(std::random_device{}());", "; a.cu:1 draws by the clock"),
+    ("srand(7);\nt = time(NULL);", "; a time needs a word or a unit beside it, or a mask"),
+])  # fmt: skip
+def test_what_differs_each_time_is_shown_with_what_to_do(text, wanted):
+    runs = [SandboxRun(0, f"sum 3\n0.{n}\n", "", 0, 0, 0) for n in (1, 2)]
+    said = OwnFaults(None, Program({"a.cu": text}, "cuda")).each_time(
+        ProgramInput(()), *runs, Tolerance()
+    )
+    assert "each time: output line 2 is '0.1', then '0.2'" + wanted in said
 
 
 def test_only_what_no_program_may_do_counts_as_invalid():

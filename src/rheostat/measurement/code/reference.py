@@ -356,7 +356,7 @@ class Reference:
         for name, digits in repeated_times(first.stdout, second.stdout).items():
             self._times.setdefault(name, []).append(digits)
         if differences(second.stdout, first.stdout, self.tolerance):
-            return f"with {given.words} the original prints something else each time", None
+            return self._faults.each_time(given, first, second, self.tolerance), None
         if not output_lines(first.stdout, self.tolerance):
             return self._by_stderr(given, limits, first)
         return self._sanitized(replace(expected, cpu_s=min(first.cpu_s, second.cpu_s),

@@ -24,6 +24,10 @@ from rheostat.measurement.code.workbench import Built, Workbench, roomy
 UNSET = list(WAYS)[-1]
 OF_HOST = {"MALLOC_PERTURB_": "128"}
 ALLOCATED = re.compile(r"\bcudaMalloc\w*\s*\(\s*(?:\([^()]*\)\s*)?&\s*(\w+)\s*,")
+CLOCK_SEED = re.compile(
+    r"\b(?:srand\w*|seed|mt19937(?:_64)?|default_random_engine)\b[^;]*?"
+    r"(?:\btime\s*\(|\bclock\w*\s*\(|::now\s*\(|\brandom_device\b)|\bstd::random_device\b"
+)
 INVALID = ("AddressSanitizer: ", "out of bounds")
 """What no program may do on any input."""
 SLOWER = 20.0
@@ -68,6 +72,19 @@ class OwnFaults:
             self.is_named = self.is_named or is_invalid(finding)
             return f": {finding.words}" + f"; {MEND}" * self.is_refused
         return ""
+
+    def each_time(
+        self, given: ProgramInput, one: SandboxRun, other: SandboxRun, agreed: Tolerance
+    ) -> str:
+        """What two runs of one input print otherwise, where the text may ask the clock for it."""
+        d = differences(other.stdout, one.stdout, agreed)[0]
+        said = (f"with {given.words} the original prints something else each time: output line "
+                f"{d.line} is {d.expected!r:.80}, then {d.got!r:.80}")  # fmt: skip
+        for name, text in self.original.files.items():
+            for n, row in enumerate(text.splitlines(), 1):
+                if CLOCK_SEED.search(row):
+                    return f"{said}; {name}:{n} draws by the clock: let an argument be the seed"
+        return f"{said}; a time needs a word or a unit beside it, or a mask ([tolerance] masked)"
 
     def not_its_own(self, built: Built, runs: Sequence[OwnRun], agreed: Tolerance) -> str:
         """Why nothing can be compared with it, and where; empty where it agrees with itself."""
