@@ -13,14 +13,15 @@ from rheostat.measurement.code.parsing import linear_regex
 NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 TIMING_WORD = (
     r"(?:time|times|timing|elapsed|runtime|wall|seconds?|secs?|duration|took|gflops?|gflop/s|"
-    r"mflops?|bandwidth|throughput|speed-?up|gb/s|mb/s|clock|cycles)"
+    r"mflops?|bandwidth|throughput|speed-?up|gb/s|mb/s|clock|cycles|"
+    r"tiempo|tempo|duración|durée|laufzeit|dauer|время|czas|süre)"
 )
-UNIT = r"(?:s|secs?|seconds?|ms|msecs?|milliseconds?|us|usecs?|microseconds?|ns|[gmt]flops?(?:/s)?|[gm]i?b/s)"  # noqa: E501
+UNIT = r"(?:s|secs?|seconds?|ms|msecs?|milliseconds?|us|usecs?|microseconds?|ns|сек|мс|[gmt]flops?(?:/s)?|[gm]i?b/s)"  # noqa: E501
 TIMING = (
     re.compile(rf"(?i)\b{TIMING_WORD}\b[^0-9\n]{{0,40}}?(?P<number>{NUMBER})"),
     re.compile(rf"(?i)(?<![\w.])(?P<number>{NUMBER})\s*[(\[]?{UNIT}\b"),
 )
-TOKEN = re.compile(rf"(?<![A-Za-z_]){NUMBER}(?![A-Za-z_])|[A-Za-z_][\w]*|[^\s\w]")
+TOKEN = re.compile(rf"(?<![A-Za-z_]){NUMBER}(?![A-Za-z_])|[^\W\d]\w*|[^\s\w]")
 MOST_DIFFERENCES = 5
 LEAST_DIGITS, LEAST_REPEATED, LEAST_INPUTS = 6, 3, 4
 """Of a time that repeats: no clock shows six twice, nor three for each of four inputs."""
