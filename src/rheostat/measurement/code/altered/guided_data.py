@@ -77,8 +77,8 @@ def guided_data(case: Case) -> list[Finding]:
         with case.bench.run_folder("guided") as place:
             pair = (guide, candidate) if ours else (original, guide)
             apart = _searched(case, pair, inputs, place, guide)
-            if apart and (found := _shown(case, draws, (original, candidate), apart, place)):
-                return found
+            if apart and (shown := _shown(case, draws, (original, candidate), apart, place)):
+                return shown
     return []
 
 

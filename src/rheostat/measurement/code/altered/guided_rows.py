@@ -58,26 +58,26 @@ class _Watching:
     def _watched(self, row: str) -> Iterator[str]:
         if m := COMPARED.match(row):
             extended = "zext" if m["how"] in UNSIGNED else "sext"
-            yield from self._told("way", m["type"], (m["one"], m["other"]), extended)
+            yield from self._reported("way", m["type"], (m["one"], m["other"]), extended)
         elif m := REAL.match(row):
-            yield from self._told("way_real", m["type"], (m["one"], m["other"]), "fpext")
+            yield from self._reported("way_real", m["type"], (m["one"], m["other"]), "fpext")
         elif m := INDEX.match(row):
-            yield from self._told("size", m["type"], (m["one"],))
+            yield from self._reported("size", m["type"], (m["one"],))
         elif m := JOINED.match(row):
             shared = self._name()
             yield f"  {shared} = and {m['type']} {m['one']}, {m['other']}"
-            yield from self._told("size", m["type"], (shared,), "zext")
+            yield from self._reported("size", m["type"], (shared,), "zext")
         elif (m := STORE.match(row)) and m["place"] in self.elements:
-            yield from self._told("store", "ptr", (m["place"],))
+            yield from self._reported("store", "ptr", (m["place"],))
         elif m := SUM.match(row):
             for one, other in ((m["one"], m["other"]), (m["other"], m["one"])):
                 if one in self.products:
-                    yield from self._told("way", m["type"], (other, self.products[one]))
+                    yield from self._reported("way", m["type"], (other, self.products[one]))
 
-    def _told(
+    def _reported(
         self, what: str, kind: str, operands: Sequence[str], extended: str = "sext"
     ) -> Iterator[str]:
-        """A call with the number of the place and what is told, as wide as it can be."""
+        """A call with the number of the place and what is reported, as wide as it can be."""
         self.count += 1
         wide = {"way_real": "double", "store": "ptr"}.get(what, "i64")
         given = [f"i32 {self.count}"]

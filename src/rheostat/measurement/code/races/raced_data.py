@@ -51,7 +51,7 @@ def raced_on_other_data(case: Case, options: Mapping[str, str]) -> list[Finding]
     case : Case
         The candidate on its way.
     options : mapping of str to str
-        What ThreadSanitizer and Archer are told by the environment.
+        Options of ThreadSanitizer and Archer.
     """
     draws = shared_draws(case) if _can_be_asked(case.candidate) else SharedDraws()
     if draws.more or not draws.lines:
@@ -60,9 +60,9 @@ def raced_on_other_data(case: Case, options: Mapping[str, str]) -> list[Finding]
     plain = original_on_other_data(case, draws)
     for kind in FEW_VALUES if raced.ok and plain.ok else ():
         for given, output in known_on(case, plain, kind)[-INPUTS:]:
-            found = _races(case, raced, given, kind, options)
-            if found and _is_clean(case, draws.lines, (given, output), kind, options):
-                return found
+            raced_at = _races(case, raced, given, kind, options)
+            if raced_at and _is_clean(case, draws.lines, (given, output), kind, options):
+                return raced_at
     return []
 
 
