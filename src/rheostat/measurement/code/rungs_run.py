@@ -83,6 +83,12 @@ OTHER_SETTINGS = (
     (2, TEAMS, " and 4 teams (OMP_NUM_TEAMS)"),
 )
 """Threads and environments that other people may have, in words."""
+DOUBTS = (
+    ((hidden_digits, HIDDEN),), ((other_data, DATA),),
+    ((unreached, WHY), (idle_kernels, IDLE), (weak_hashes, ALIKE), (never_shown, NO_EFFECT)),
+    ((guided_data, DATA),),
+)  # fmt: skip
+"""What leaves it undecided: other outputs first, then, at once, lines for a person to read."""
 NONE_ENDED = "alone its runs end well, but none of those that are begun by a process that forks"
 PROBE = """int main(void) {
   int changed = 0;
@@ -191,15 +197,12 @@ def _on_many(case: Case) -> Evidence:
         return case.failed("output", rare)
     if otherwise := elsewhere(case):
         return case.failed("output", otherwise)
-    every_doubt = ((hidden_digits, HIDDEN), (other_data, DATA), (unreached, WHY),
-                   (idle_kernels, IDLE), (weak_hashes, ALIKE),
-                   (never_shown, NO_EFFECT), (guided_data, DATA))  # fmt: skip
     reviewed = set[str]()
-    for doubts, why in every_doubt:
-        places = [(f"{f.file}:{f.line}", f) for f in doubts(case)]
-        reviewed |= {at for at, _ in places} & case.options.reviewed
-        if findings := [f for at, f in places if at not in reviewed]:
-            return case.not_shown("output", findings, why)
+    for some in DOUBTS:
+        asked = [(f, f"{f.file}:{f.line}", why) for doubts, why in some for f in doubts(case)]
+        reviewed |= {at for _, at, _ in asked} & case.options.reviewed
+        if left := [(f, why) for f, at, why in asked if at not in reviewed]:
+            return case.not_shown("output", [f for f, _ in left], left[0][1])
     inputs = len(every) + case.among
     said = f"{inputs} inputs" if case.original.inputs.ranges else "the one input there is"
     none = "none at all" if case.original.inputs.ranges else "under its name, with text to be read"

@@ -42,6 +42,7 @@ from rheostat.measurement.code.reached.runs_for_marks import SOME, runs_for_mark
 from rheostat.measurement.code.reached.source_places import Places
 from rheostat.measurement.code.reached.stated_ranges import stated_ends
 from rheostat.measurement.code.reached.sums import Digits
+from rheostat.measurement.code.reached.touched_bounds import without_touched
 from rheostat.measurement.code.reached.unread_entries import given
 from rheostat.measurement.code.reference import SINGLE_PRECISION, OneKind, OneWay
 from rheostat.measurement.code.surroundings.same_text import without_blanks
@@ -99,7 +100,7 @@ def unreached(case: Case) -> list[Finding]:
         most_s[0] = 0.0 if open_ else ENDS_S
     if made and (_beyond(case, left) or _too_narrow(case, left)):
         left = without_proved(case, made[1], left)
-    for without in (without_many, without_other_data, without_other_sizes):
+    for without in (without_many, without_other_data, without_other_sizes, without_touched):
         if made and _beyond(case, left):
             left = without(case, made[1], left)
     return _beyond(case, left) + _too_narrow(case, left) + (_left_out(case) if made else [])

@@ -15,11 +15,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.programs.program_inputs import ProgramInputs
 from rheostat.measurement.code.reached.constants import POINTER
+from rheostat.measurement.code.reached.held_ranges import held_ranges
 from rheostat.measurement.code.reached.marked_builds import LINKED
 from rheostat.measurement.code.reached.marks import Marked, still_asked
 from rheostat.measurement.code.reached.open_marks import Left, left_by
@@ -31,6 +33,9 @@ ON_DEVICE = "$ompvariant"
 FILE = "ways.ll"
 BUILD = ("sh", "-c", "{cc} -O2 -w -fno-vectorize -fno-slp-vectorize -fno-unroll-loops "
          f"-mllvm -replexitval=always -S -emit-llvm -o - {FILE}")  # fmt: skip
+AS_WRITTEN = (*BUILD[:2], BUILD[2].replace(
+    " -S ", " -mllvm -disable-lftr -mllvm -indvars-widen-indvars=false -S "))  # fmt: skip
+"""Loops compare what their text compares, so that what bounds it bounds their variable."""
 OF_BYTE = re.compile(r"  store i8 1, ptr getelementptr \(i8, ptr @rheostat_reached, i64 (\d+)\)")
 OF_WAY = re.compile(r"  store i8 1, ptr (%rheostat_reached\.(\d+)(?:\.too)?)\.at$")
 OF_TRUTH = re.compile(r"  (%rheostat_reached\.\d+) = zext i1 ")
@@ -105,10 +110,23 @@ def _proved(
     if ON_DEVICE in m.text:
         return set()
     text = _for_any_input(m, seen, case.original.inputs, rooms, alone=alone)
-    own = Program({FILE: text}, "serial", build=BUILD, made_of=case.candidate.text)
+    made = _optimised(case, BUILD, text)
+    asked, left = _bytes_of(text), _bytes_of(made) if made else None
+    if not asked or left is None:
+        return set()
+    if alone and any(offset >= len(seen) or not seen[offset] for offset in asked & left):
+        ends = {end for pair in stated_ends(case.original.inputs).values() for end in pair}
+        known = held_ranges(text, ends, partial(_optimised, case, AS_WRITTEN), _bytes_of)
+        again = _bytes_of(known) if known else None
+        left = left if again is None else left & again
+    return asked - left
+
+
+def _optimised(case: Case, build: Sequence[str], text: str) -> str | None:
+    """What clang leaves of a text; None where it cannot."""
+    own = Program({FILE: text}, "serial", build=tuple(build), made_of=case.candidate.text)
     built = case.bench.build(own, LINKED)
-    asked, left = _bytes_of(text), _bytes_of(built.said.stdout) if built.ok else None
-    return asked - left if asked and left is not None else set()
+    return built.said.stdout if built.ok else None
 
 
 def _bytes_of(text: str) -> set[int] | None:
