@@ -223,6 +223,20 @@ def test_sums_in_kernels_are_as_wide_as_the_original_s(case, text, said):
 
 
 @pytest.mark.parametrize(("text", "said"), [
+    ("int due = 0, s; due += x[s]; long sum; sum += due;", False),
+    ("int paid = 0, s; paid += x[s]; long sum; sum += paid;", True),
+    ("int due = 0, s; due += x[s]; int sum; sum += due;", True),
+    ("int due = 0, s; due += x[s]; printf(due);", True),
+])  # fmt: skip
+def test_what_the_original_sums_in_32_bits_may_be_so_where_the_wide_sums_are(case, text, said):
+    case.reference.original = Program(
+        {"a.c": "int due = 0; due += x[s] / 9;\nlong sum; sum += due;"}, "opencl"
+    )
+    own = replace(case, candidate=Program({"a.c": text}, "opencl"))
+    assert bool(narrow_counters(own)) is said
+
+
+@pytest.mark.parametrize(("text", "said"), [
     ("int s = 0; s += x[i];", False), ("unsigned s = 0; s += x[i];", True),
     ("unsigned int s = 0; s += x[i];", True), ("float s = 0; s += x[i];", True),
 ])  # fmt: skip

@@ -8,6 +8,7 @@ what a plain ``int`` sums, and its text is no question.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.parsing.blocks import closed, opened
@@ -62,7 +63,7 @@ def narrow_counters(case: Case) -> list[Finding]:
     narrow = _narrow(case.candidate)
     if wide := _sums(case.original.text, WIDE):
         kept = case.original.inputs.ranges and is_marked(case, case.candidate)
-        narrow += _shorter(case.candidate, UNKEPT if kept else SHORT)
+        narrow += _shorter(case.candidate, UNKEPT if kept else SHORT, _as_short(case))
         narrow += _arrays_for(case, wide)
     return [f for f in narrow
             if without_blanks(case.candidate.row(f.file, f.line)) not in known]  # fmt: skip
@@ -97,11 +98,20 @@ def _scope(text: str, at: int) -> str:
     return text[at : closed(text, begin)]
 
 
-def _shorter(program: Program, declared: re.Pattern[str]) -> list[Finding]:
+def _as_short(case: Case) -> set[str]:
+    """What the original sums in 32 bits, too, where all that it sums in 64 still has them."""
+    ours, theirs = case.original.text, case.candidate.text
+    wide, still = ({name for name, _ in _sums(text, WIDE)} for text in (ours, theirs))
+    return {name for name, _ in _sums(ours, SHORT)} if wide <= still else set()
+
+
+def _shorter(
+    program: Program, declared: re.Pattern[str], known: Collection[str]
+) -> list[Finding]:  # fmt: skip
     """Sums of 32 bits that are no index and no step of a loop."""
     return [Finding("calls", file, text.count("\n", 0, at) + 1, f"{name}: {SHORTER}")
             for file, text in program.files.items()
-            for name, at in _sums(text, declared)]  # fmt: skip
+            for name, at in _sums(text, declared) if name not in known]  # fmt: skip
 
 
 def _arrays_for(case: Case, wide: list[tuple[str, int]]) -> list[Finding]:
