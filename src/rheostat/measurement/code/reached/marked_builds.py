@@ -117,10 +117,14 @@ def with_marks(
     """
     texts = {f"{ARRAY}{i}.ll": "\n".join([*with_turns(still_asked(m.text, seen, numbers)), ""])
              for i, m in enumerate(whole)}  # fmt: skip
-    values = max(1, sum(len(m.values) for m in whole))
-    texts[ARRAYS] = (array(ARRAY, whole[-1].end, align=PAGE_B) +
-                     array("rheostat_values", RECORD.size * values) + NO_STACK)  # fmt: skip
-    return linked(program, texts, runtime=RUNTIME)
+    return keeping(program, texts, whole[-1].end, sum(len(m.values) for m in whole))
+
+
+def keeping(program: Program, texts: dict[str, str], marks: int, values: int) -> Program:
+    """A program of LLVM's texts with what keeps so many marks and values of them."""
+    made = (array(ARRAY, marks, align=PAGE_B) +
+            array("rheostat_values", RECORD.size * max(1, values)) + NO_STACK)  # fmt: skip
+    return linked(program, texts | {ARRAYS: made}, runtime=RUNTIME)
 
 
 def with_turns(rows: Iterable[str]) -> Iterator[str]:

@@ -14,11 +14,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from rheostat.measurement.code.bundled import bundled
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.reached.constant_values import NAME, RECORD
 from rheostat.measurement.code.reached.counted import Counted
-from rheostat.measurement.code.reached.marked_builds import LINKED, RUNTIME, bytes_left, linked
+from rheostat.measurement.code.reached.marked_builds import LINKED, bytes_left, keeping
 from rheostat.measurement.code.reached.marks import Comparison, Marked, still_asked
 from rheostat.measurement.code.reached.open_marks import Left
 
@@ -78,10 +77,8 @@ def without_touched(case: Case, whole: Sequence[Marked], left: Left) -> Left:
     for i, m in enumerate(whole):
         asked = {(c.function, c.value): c for c in m.comparisons if _key(c) in keys}
         texts[f"touched{i}.ll"] = "\n".join([*_with_values(m, asked, noted), ""])
-    values = max(1, KEPT * len(noted))
-    runtime = bundled("runtimes", RUNTIME)
-    texts[RUNTIME] = f"#define REACHED_B {whole[-1].end}\n#define VALUES {values}\n{runtime}"
-    built = case.bench.build(linked(case.candidate, texts), LINKED)
+    values = KEPT * len(noted)
+    built = case.bench.build(keeping(case.candidate, texts, whole[-1].end, values), LINKED)
     inputs = [given for given, _ in case.many] if built.ok else []
     random.Random(case.reference.seed).shuffle(inputs)
     with case.bench.run_folder("touched") as place:
