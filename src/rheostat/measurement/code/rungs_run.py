@@ -35,17 +35,16 @@ from rheostat.measurement.code.surroundings.device_regions import (
 from rheostat.measurement.code.surroundings.few_threads import on_few_threads
 from rheostat.measurement.code.surroundings.hidden_digits import WHY as HIDDEN
 from rheostat.measurement.code.surroundings.hidden_digits import hidden_digits
+from rheostat.measurement.code.surroundings.other_settings import set_otherwise
 from rheostat.measurement.code.surroundings.thousand_threads import (
     BY_NUMBER,
     NOT_MADE,
     with_a_thousand,
 )
 from rheostat.measurement.code.toolchain import (
-    CLANG,
     DEVICE,
     SANITIZED,
     SANITIZER_OPTIONS,
-    compiler_absent,
 )
 from rheostat.measurement.code.tried_together import not_shown_together
 from rheostat.measurement.code.verdict import Evidence, Finding
@@ -72,17 +71,6 @@ MANY_S, FIRST = 5.0, 8
 """CPU seconds that a candidate has for them at the most, and what part of them is run first: most
 of what is wrong shows there."""
 ELSEWHERE = " in one of many runs from one start, and not alone"
-TEAMS = {"OMP_NUM_TEAMS": "4"}
-OTHER_SETTINGS = (
-    (
-        2,
-        {"OMP_CANCELLATION": "true", "OMP_MAX_ACTIVE_LEVELS": "3", "OMP_SCHEDULE": "dynamic,64"},
-        " where the environment allows cancelling, regions in regions and chunks of 64",
-    ),
-    (5, {"OMP_THREAD_LIMIT": "2"}, ", 5 threads asked for and 2 given (OMP_THREAD_LIMIT)"),
-    (2, TEAMS, " and 4 teams (OMP_NUM_TEAMS)"),
-)
-"""Threads and environments that other people may have, in words."""
 DOUBTS = (
     ((hidden_digits, HIDDEN),), ((other_data, DATA),),
     ((unreached, WHY), (idle_kernels, IDLE), (weak_hashes, ALIKE), (never_shown, NO_EFFECT)),
@@ -285,7 +273,7 @@ def threads(case: Case) -> Evidence:
             if findings:
                 return case.failed("threads", findings)
     more = () if case.shared_by_compiler else MORE_THREADS
-    findings = on_few_threads(case) or _with_more(case, more) or _set_otherwise(case, small)
+    findings = on_few_threads(case) or _with_more(case, more) or set_otherwise(case, small)
     said = ""
     if not findings:
         findings, said = with_a_thousand(case, _large_and_quick(case))
@@ -306,35 +294,6 @@ def _with_more(case: Case, counts: Sequence[int]) -> list[Finding]:
         if findings := case.wrong("threads", run, expected, f" and {count} threads"):
             return findings
     return []
-
-
-def _set_otherwise(case: Case, expected: Expected) -> list[Finding]:
-    """What is wrong where the environment sets OpenMP as other people do, and the original is not.
-
-    That is cancelling, regions in regions, another schedule where the program names none; fewer
-    threads than are asked for; several teams.
-    """
-
-    def wrong(
-        program: Program, count: int, environment: dict[str, str], how: str
-    ) -> list[Finding]:  # fmt: skip
-        built = case.bench.build(program, CLANG if environment == TEAMS else case.kind)
-        run = case.bench.run(built, expected.given, threads=count, limits=expected.limits(8),
-                             environment=environment)  # fmt: skip
-        return case.wrong("threads", run, expected, how)
-
-    for setting in OTHER_SETTINGS if case.is_parallel else ():
-        # gcc's regions on the host have one team, whatever the environment says
-        if setting[1] == TEAMS and not _makes_teams(case):
-            continue
-        own = wrong(case.candidate, *setting)
-        if own and not wrong(case.original, *setting):
-            return own
-    return []
-
-
-def _makes_teams(case: Case) -> bool:
-    return case.candidate.language == "target" and not compiler_absent(case.candidate, "clang")
 
 
 def by_number(case: Case) -> bool:
