@@ -9,8 +9,9 @@ import pytest
 from rheostat.measurement.code import rungs_races, rungs_run, toolchain
 from rheostat.measurement.code.programs.program_inputs import ProgramInputs
 from rheostat.measurement.code.reference import SANITIZER_OPTIONS
-from rheostat.measurement.code.rungs_run import MANY_THREADS, MORE_THREADS, OTHER_SETTINGS
+from rheostat.measurement.code.rungs_run import MANY_THREADS, MORE_THREADS
 from rheostat.measurement.code.sandboxed.capture import SandboxLimits
+from rheostat.measurement.code.surroundings.other_settings import OTHER_SETTINGS
 from rheostat.measurement.code.verdict import FAILED, NOT_SHOWN, PASSED, SKIPPED, Evidence, Finding
 from rheostat.measurement.code.workbench import Workbench, roomy
 from tests.measurement.code.rung_cases import (
