@@ -77,14 +77,14 @@ class _Held:
         sizes = {int(n) for n in SIZED.findall(text)}
         some = {n + d for n in (*near, *sizes, *ends) for d in (-1, 0, 1)} | {-1, 0, 1}
         self.ends = sorted(sorted(some, key=abs)[: MOST_ENDS * 2])
-        self.marks: list[tuple[int, int, str, int]] = []
+        self.asked: list[tuple[int, int, str, int]] = []
         self.grown = Counter[int]()
 
     def text(self, held: Mapping[int, Range]) -> str:
         """With ranges at the loads, and marks of each end before each store."""
         before: dict[int, list[str]] = {}
         behind: dict[int, str] = {}
-        self.marks = []
+        self.asked = []
         for i, c in self.cells.items():
             for row in c.stores:
                 before[row] = list(self._asked(i, row, c.type_))
@@ -101,8 +101,8 @@ class _Held:
         value = m["value"] if m else ""
         for how in ("sgt", "slt") if value.startswith("%") else ():
             for end in self._ends_of(type_):
-                number = OF_KEPT + 2 * len(self.marks)
-                self.marks.append((cell, row, how, end))
+                number = OF_KEPT + 2 * len(self.asked)
+                self.asked.append((cell, row, how, end))
                 name = f"%rheostat_kept.{number}"
                 yield f"  {name} = icmp {how} {type_} {value}, {end}"
                 yield f"  {name}.way = zext i1 {name} to i64"
@@ -116,7 +116,7 @@ class _Held:
         """Between what each store of a cell lies, by the compiler, and its first numbers."""
         made: dict[int, list[Range]] = {}
         proved: dict[tuple[int, int, str], list[int]] = {}
-        for k, (cell, row, how, end) in enumerate(self.marks):
+        for k, (cell, row, how, end) in enumerate(self.asked):
             if OF_KEPT + 2 * k + 1 not in came:
                 proved.setdefault((cell, row, how), []).append(end)
         for i, c in self.cells.items():

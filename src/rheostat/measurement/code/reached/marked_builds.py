@@ -120,9 +120,9 @@ def with_marks(
     return keeping(program, texts, whole[-1].end, sum(len(m.values) for m in whole))
 
 
-def keeping(program: Program, texts: dict[str, str], marks: int, values: int) -> Program:
-    """A program of LLVM's texts with what keeps so many marks and values of them."""
-    made = (array(ARRAY, marks, align=PAGE_B) +
+def keeping(program: Program, texts: dict[str, str], count: int, values: int) -> Program:
+    """A program of LLVM's texts with what keeps ``count`` marks and ``values``."""
+    made = (array(ARRAY, count, align=PAGE_B) +
             array("rheostat_values", RECORD.size * max(1, values)) + NO_STACK)  # fmt: skip
     return linked(program, texts | {ARRAYS: made}, runtime=RUNTIME)
 

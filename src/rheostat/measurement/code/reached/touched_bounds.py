@@ -134,13 +134,13 @@ def _with_values(
         if head := DEFINED.match(row):
             function = head["name"]
         yield row
-        found = COMPARED.match(row)
-        c = asked.get((function, found["value"])) if found else None
-        sides = found.group("one", "other") if found else ()
-        if found and c and all(counted.is_counted(function, side) for side in sides):
-            made = _Noted(_key(c), found["how"][1:], KEPT * len(noted))
+        compared = COMPARED.match(row)
+        c = asked.get((function, compared["value"])) if compared else None
+        sides = compared.group("one", "other") if compared else ()
+        if compared and c and all(counted.is_counted(function, side) for side in sides):
+            made = _Noted(_key(c), compared["how"][1:], KEPT * len(noted))
             noted.append(made)
-            yield from _values(found, made.number)
+            yield from _values(compared, made.number)
 
 
 def _values(m: re.Match[str], number: int) -> Iterator[str]:
