@@ -106,6 +106,109 @@ def test_a_product_of_kept_data_is_a_hash_and_of_what_is_stored_back_a_draw():
         assert list(DataHashes([other]).used()) == []
 
 
+FOLDED = """define i32 @main(ptr %argv) {
+  %x = load ptr, ptr %p
+  %one = getelementptr inbounds %struct.Event, ptr %x, i32 0, i32 0
+  %1 = load i64, ptr %one
+  %two = getelementptr inbounds %struct.Event, ptr %x, i32 0, i32 0
+  %2 = load i64, ptr %two
+  %high = lshr i64 %2, 32
+  %fold = xor i64 %1, %high
+  %key = trunc i64 %fold to i32
+}
+"""
+"""``(uint32_t)(event.visitor ^ event.visitor >> 32)``"""
+
+
+@pytest.mark.parametrize("fold", ["xor i64", "add i64", "add nuw nsw i64"])
+def test_parts_of_a_kept_word_that_are_laid_upon_each_other_are_a_hash(fold):
+    text, _ = weakened(FOLDED.replace("xor i64", fold), set())
+    assert f"  %fold.whole = {fold} %1, %high\n  %fold = and i64 %fold.whole, 7\n" in text
+    early = FOLDED.replace("  %fold =", "  %low = trunc i64 %1 to i32\n  %fold =")
+    early = early.replace("xor i64 %1, %high", "xor i32 %low, %up")
+    early = early.replace("  %low", "  %up = trunc i64 %high to i32\n  %low")
+    assert "  %fold = and i32 %fold.whole, 7\n" in weakened(early, set())[0]
+
+
+@pytest.mark.parametrize(("before", "after"), [
+    ("trunc i64 %fold to i32", "add i64 %fold, 1"),  # all bits are kept
+    ("%high = lshr i64 %2, 32", "%high = and i64 %2, -1"),
+    ("load i64, ptr %two", "load i64, ptr %n"),  # another number
+    ("  %key", "  store i64 %fold, ptr %one\n  %key"),  # a generator's step
+    ("xor i64 %1, %high", "add i64 %1, %high\n  %packed = shl i64 %n, 32"),  # x + y of a word
+])  # fmt: skip
+def test_a_word_s_parts_that_lose_nothing_or_are_two_numbers_are_none(before, after):
+    assert before in FOLDED
+    assert weakened(FOLDED.replace(before, after), set()) == ("", "")
+
+
+ROLLED = """define i32 @main(ptr %argv) {
+  %1 = load i64, ptr %w
+  %2 = load i64, ptr %letter
+  %moved = lshr i64 %1, 2
+  %3 = shl i64 %2, %top
+  %or = or i64 %moved, %3
+  store i64 %or, ptr %w
+}
+"""
+"""``w = w >> 2 | letter << top``: the other end of the window is no turn of it."""
+
+
+def test_a_window_of_letters_is_no_hash_and_a_turned_word_is():
+    assert weakened(ROLLED, set(), xor=True) == ("", "")
+    turned = ROLLED.replace("%or =", "%up = shl i64 %1, 62\n  %4 = or i64 %up, %3\n  %or =")
+    assert "and i64 %or, 7" in weakened(turned.replace("%moved, %3", "%moved, %4"), set())[0]
+    crc = ROLLED.replace("or i64 %moved", "xor i64 %moved").replace("shl i64 %2, %top",
+                                                                   "add i64 %2, %top")  # fmt: skip
+    assert weakened(crc, set(), xor=True) == ("", "")
+    crc = crc.replace("add i64 %2, %top", "load i64, ptr %table")
+    assert "and i64 %or, 7" in weakened(crc, set(), xor=True)[0]
+    assert weakened(crc, set()) == ("", "")
+
+
+SHIFTED = """define i32 @main(ptr %argv) {
+  %1 = load i32, ptr %h
+  %2 = shl i32 %1, 5
+  %3 = load i32, ptr %h
+  %4 = add i32 %2, %3
+  %5 = add i32 %4, %letter
+  store i32 %5, ptr %h
+}
+"""
+"""``h = (h << 5) + h + letter``"""
+
+
+def test_a_factor_of_shifts_is_a_factor():
+    assert "and i32 %5, 7" in weakened(SHIFTED, set())[0]
+    for none in ("shl i32 %1, 3", "shl i32 %1, %n"):
+        assert weakened(SHIFTED.replace("shl i32 %1, 5", none), set()) == ("", "")
+    assert weakened(SHIFTED, {33}) == ("", "")
+    spread = SHIFTED.replace("%4 = add", "%4 = or")
+    assert weakened(spread, set()) == ("", "")
+
+
+OF_TEXT = """define i32 @place(ptr %name) {
+  %h = alloca i32
+  store i32 -2128831035, ptr %h
+  %1 = load i32, ptr %h
+  %c = load ptr, ptr %at
+  %2 = load i8, ptr %c
+  %byte = zext i8 %2 to i32
+  %mixed = xor i32 %1, %byte
+  %mul = mul i32 %mixed, 16777619
+  store i32 %mul, ptr %h
+}
+"""
+
+
+def test_a_variable_that_takes_in_text_from_a_constant_on_is_a_hash_and_no_generator():
+    assert DataHashes([OF_TEXT]).rolled("place") == {"%h"}
+    seeded = OF_TEXT.replace("store i32 -2128831035", "store i32 %seed")
+    no_text = OF_TEXT.replace("load i8", "load i32").replace("zext i8", "zext i32")
+    for generator in (seeded, no_text, OF_TEXT.replace("%h = alloca", "%h = add")):
+        assert DataHashes([generator]).rolled("place") == set()
+
+
 SETTLED = """define i32 @main(ptr %argv) {
   %1 = load i32, ptr %sum
   store i32 %1, ptr %was

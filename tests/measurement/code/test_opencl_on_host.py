@@ -38,6 +38,7 @@ from rheostat.measurement.code.reached.marked_runs import unreached
 from rheostat.measurement.code.reference import Reference
 from rheostat.measurement.code.sandboxed.capture import SandboxLimits, SandboxRun
 from rheostat.measurement.code.sandboxed.sandbox import Bubblewrap, sandbox, workspace
+from rheostat.measurement.code.surroundings.another_library import SMALL_GROUP, asks_group
 from rheostat.measurement.code.toolchain import CLANG, GCC, absent
 from rheostat.measurement.code.verdict import NOT_SHOWN, Finding
 from rheostat.measurement.code.workbench import Workbench
@@ -164,6 +165,51 @@ def test_kernels_that_are_compiled_beforehand_do_what_opencl_says() -> None:
             assert bench.run(built, every[0], environment={how: "1"}).stdout == SAID
         without = bench.run(built, every[0], environment={"RHEOSTAT_WITHOUT_KERNELS": "1"}).stdout
         assert without.splitlines()[1].endswith("0 0 0 0 0")
+
+
+COUNTS_UP = r"""
+"__kernel void stat(__global int *y) {\n"
+"  atomic_inc(y);\n"
+"  atomic_max(y + 1, (int)get_local_size(0));\n"
+"}\n"
+"""
+GROUPED = (
+    HEAD.replace("KERNELS", COUNTS_UP)
+    + r"""
+  size_t most, by, sizes[3], many = 72, group[2] = {8, 9}, *in[3] = {group, group + 1, NULL};
+  clGetDeviceInfo(device, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof most, &most, NULL);
+  clGetDeviceInfo(device, CL_DEVICE_MAX_WORK_ITEM_SIZES, sizeof sizes, sizes, NULL);
+  clGetKernelWorkGroupInfo(f, device, CL_KERNEL_WORK_GROUP_SIZE, sizeof by, &by, NULL);
+  cl_int y[2] = {0};
+  cl_mem out = clCreateBuffer(context, CL_MEM_COPY_HOST_PTR, sizeof y, y, &e);
+  clSetKernelArg(f, 0, sizeof out, &out);
+  for (int i = 0; i < 3; i++)
+    printf("%d ", clEnqueueNDRangeKernel(queue, f, 1, NULL, &many, in[i], 0, NULL, NULL));
+  clEnqueueReadBuffer(queue, out, CL_TRUE, 0, sizeof y, y, 0, NULL, NULL);
+  printf("%d %d: %zu %zu %zu\n", y[0], y[1], most, sizes[1], by);
+  return 0;
+}
+"""
+)
+
+
+@runs
+def test_a_device_may_hold_fewer_items_in_a_group() -> None:
+    """Larger groups are refused, and so are they chosen where the program leaves it open."""
+    with workspace() as folder:
+        bench = _bench(folder)
+        known = "0 0 0 216 36: 4096 4096 4096\n"
+        built = bench.build(_natively(bench, GROUPED, said=known), CLANG)
+        run = bench.run(built, ProgramInput(()), environment={SMALL_GROUP: "8"})
+        assert run.stdout == "0 -55 0 144 8: 8 8 8\n"
+
+
+def test_a_program_that_asks_for_a_group_s_size_is_tried_on_other_devices() -> None:
+    asks = GROUPED.replace("CL_KERNEL_WORK_GROUP_SIZE", "CL_KERNEL_PRIVATE_MEM_SIZE")
+    beside = {f"{KERNELS}.c": ""}
+    assert asks_group(Program({"a.c": asks, **beside}, "opencl"))
+    assert not asks_group(Program({"a.c": WHOLE, **beside}, "opencl"))
+    assert not asks_group(Program({"a.c": GROUPED}, "opencl")), "the other library's device is one"
 
 
 COUNTS = r"""

@@ -56,6 +56,10 @@ PARTS = {
     "= draw() % 1000000;": "= below(1000000);",
     "int main": "static unsigned below(unsigned n) { return draw() % n; }\nint main",
 }
+HASHED = """static int times[512];
+    unsigned h = START;
+    for (const char *c = argv[1]; *c; c++) h = (h ^ (unsigned char)*c) * 16777619u;
+    if (a[i] > a[at]) at = i, times[h % 512]++;"""
 RIGHT: dict[str, dict[str, str]] = {
     "the other way round": {
         "SUMMED": "sum += a[n - 1 - i] / 7.0;",
@@ -66,6 +70,7 @@ RIGHT: dict[str, dict[str, str]] = {
     "draws by parts and by a generator of its own": PARTS | {
         "s >> 4": "(unsigned)((unsigned long)s >> 4)", "MOST": "if (a[i] >= a[at]) at = i;",
     },
+    "a place in a table by a hash of text": {"MOST": HASHED.replace("START", "2166136261u")},
 }  # fmt: skip
 WRONG = {
     "the last of equals": {"MOST": "if (a[i] >= a[at]) at = i;"},
@@ -85,6 +90,7 @@ WRONG = {
     "a record by one alone": {"MOST": "if (a[i] > a[at] + (a[i] == a[at] + 1)) at = i;"},
     "the last of equals, by parts of its own": PARTS | {"MOST": "if (a[i] >= a[at]) at = i;"},
     "a draw of its own": {"MOST": "if (a[i] > a[at]) at = i + (s % 99991 == 5);"},
+    "a draw of its own by a hash": {"MOST": HASHED.replace("START", "s")},
     "a rare seed's factor": {"sum * strong": "sum * 3.0"},
 }
 

@@ -26,6 +26,8 @@ STEP = re.compile(
 )
 VALUE = re.compile(r"%[-\w.$]+")
 CALL = re.compile(r"\b(?:call|invoke) [^@]*@([-\w.$]+)\((.*)\)")
+TEXT = re.compile(r"load i8, ptr ")
+"""A byte is no generator's state."""
 LAST = re.compile(r"(%[-\w.$]+)\s*$")
 MEMBER = re.compile(
     r"getelementptr [^%@]*(?P<of>%(?!class\.anon)[^\s,]+), ptr [%@][^\s,]+"
@@ -38,7 +40,7 @@ ELEMENT = re.compile(
 
 
 @dataclass(frozen=True, eq=False)
-class _Body:
+class HashedBody:
     """A function's parameters, what its values are, and what is stored where."""
 
     name: str
@@ -93,8 +95,8 @@ class DataHashes:
         kept, other = set[int](), set[int]()
         for f in self.bodies.values():
             for m in filter(None, map(PRODUCT.match, f.defined.values())):
-                read = self._origins(f, m["one"])
-                of_data = any(read.values()) and not read.keys() & self._stepped
+                read = self.origins(f, m["one"])
+                of_data = any(read.values()) and not read.keys() & self.stepped
                 (kept if of_data else other).add(abs(int(m["factor"])))
         return kept - other
 
@@ -103,13 +105,21 @@ class DataHashes:
         for f in self.bodies.values():
             hashes = {v: n for v, said in f.defined.items() if (n := self.factor(said))}
             parts = [m[1] for said in f.defined.values() if (m := PART.match(said))]
-            parted = {v for part in parts if hashes for g, v in self._made_of(f, part) if g is f}
+            parted = {v for part in parts if hashes for g, v in self.made_of(f, part) if g is f}
             for value in hashes.keys() & parted:
                 yield f.name, value, hashes[value]
 
-    def _made_of(self, f: _Body, value: str) -> list[tuple[_Body, str]]:
-        """Values that it is made of, through variables and what functions are called with."""
-        known, open_ = dict[tuple[str, str], tuple[_Body, str]](), [(f, value)]
+    def made_of(self, f: HashedBody, value: str) -> list[tuple[HashedBody, str]]:
+        """Values that it is made of, through variables and what functions are called with.
+
+        Parameters
+        ----------
+        f : HashedBody
+            The function.
+        value : str
+            The value's name there.
+        """
+        known, open_ = dict[tuple[str, str], tuple[HashedBody, str]](), [(f, value)]
         while open_:
             f, value = open_.pop()
             if (f.name, value) in known:
@@ -124,15 +134,23 @@ class DataHashes:
                 open_ += self._given[f.name, f.parameters.index(value)]
         return list(known.values())
 
-    def _origins(self, f: _Body, value: str) -> dict[str, bool]:
-        """Kinds of places that it is read from, and whether these are elements or members."""
-        loads = ((g, LOADED.match(g.defined.get(v, ""))) for g, v in self._made_of(f, value))
+    def origins(self, f: HashedBody, value: str) -> dict[str, bool]:
+        """Kinds of places that it is read from, and whether these are elements or members.
+
+        Parameters
+        ----------
+        f : HashedBody
+            The function.
+        value : str
+            The value's name there.
+        """
+        loads = ((g, LOADED.match(g.defined.get(v, ""))) for g, v in self.made_of(f, value))
         return dict(g.kind(m[1]) for g, m in loads if m)
 
     @cached_property
-    def _given(self) -> Mapping[tuple[str, int], list[tuple[_Body, str]]]:
+    def _given(self) -> Mapping[tuple[str, int], list[tuple[HashedBody, str]]]:
         """What functions are called with."""
-        made = defaultdict[tuple[str, int], list[tuple[_Body, str]]](list)
+        made = defaultdict[tuple[str, int], list[tuple[HashedBody, str]]](list)
         for f in self.bodies.values():
             for said in f.defined.values():
                 if m := CALL.search(said):
@@ -140,23 +158,51 @@ class DataHashes:
                         made[m[1], i] += [(f, v) for v in LAST.findall(one)]
         return made
 
+    def rolled(self, name: str) -> set[str]:
+        """A function's variables that hash text or kept data: each starts with a constant.
+
+        Parameters
+        ----------
+        name : str
+            The function.
+        """
+        f = self.bodies[name]
+        return {place for place, values in f.stores.items()
+                if f.defined.get(place, "").startswith("alloca i") and self._rolls(f, place, values)
+                }  # fmt: skip
+
+    def _rolls(self, f: HashedBody, place: str, values: Sequence[str]) -> bool:
+        """Whether all that is stored there is a constant or made of itself, and some of data."""
+        steps = [v for v in values if v.startswith("%")]
+        own, _ = f.kind(place)
+        if len(steps) == len(values) or not steps:
+            return False
+        every = [self.origins(f, v) for v in steps]
+        return (
+            all(own in read for read in every)
+            and any(
+                TEXT.match(g.defined.get(v, "")) for step in steps for g, v in self.made_of(f, step)
+            )
+            and not any(kind in self.stepped for read in every for kind in read if kind != own)
+        )
+
     @cached_property
-    def _stepped(self) -> set[str]:
+    def stepped(self) -> set[str]:
         """Kinds of places that are made of themselves."""
         made = set[str]()
         for f in self.bodies.values():
             for place, values in f.stores.items():
                 kind, _ = f.kind(place)
-                if any(kind in self._origins(f, v) for v in values):
+                if any(kind in self.origins(f, v) for v in values):
                     made.add(kind)
         return made
 
 
-def _body(name: str, passed: str, body: str) -> _Body:
+def _body(name: str, passed: str, body: str) -> HashedBody:
     rows = body.splitlines()
     stores = defaultdict[str, list[str]](list)
     for m in filter(None, map(STORED.match, rows)):
         stores[m["place"]].append(m["value"])
     defined = dict(r.strip().split(" = ", 1) for r in rows if " = " in r)
     parameters = [(LAST.findall(one) or [""])[0] for one in passed.split(",")]
-    return _Body(name, parameters, defined, stores)
+    return HashedBody(name, parameters, defined, stores)

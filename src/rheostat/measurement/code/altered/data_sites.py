@@ -83,6 +83,7 @@ class _Drawing:
     drawn: set[str] = field(default_factory=set)
     places: set[str] = field(default_factory=set)
     hashes: set[str] = field(default_factory=set)
+    rolled: set[str] = field(default_factory=set)
     all: dict[str, _Drawing] = field(default_factory=dict)
 
     def place(self, pointer: str, depth: int = 0) -> str:
@@ -153,6 +154,7 @@ def data_sites(
     hashes = DataHashes(codes)
     for f in functions:
         f.hashes |= {said for said in f.defined.values() if hashes.factor(said)}
+        f.rolled |= hashes.rolled(f.name)
         f.all |= {other.name: other for other in functions}
     _spread(functions, _seeds(inputs))
     every_lines = [_Lines(code, program) for code in codes]
@@ -229,11 +231,21 @@ def _is_drawn(
         return f.place(m[1]) in f.places
     if not STEP.match(said):
         return False
-    if (m := FACTOR.match(said)) and said not in f.hashes:
-        factor = abs(int(m[1] or m[2]))
-        if factor >= LEAST_FACTOR and factor & (factor - 1):
-            return True
-    return _shifts_itself(f, said) or any(v in f.drawn for v in VALUE.findall(said))
+    if any(v in f.drawn for v in VALUE.findall(said)):
+        return True
+    return (_by_factor(f, said) or _shifts_itself(f, said)) and not _is_rolled(f, said)
+
+
+def _by_factor(f: _Drawing, said: str) -> bool:
+    """Whether it is multiplied as generators do, and by no hash's factor."""
+    m = FACTOR.match(said)
+    factor = abs(int(m[1] or m[2])) if m and said not in f.hashes else 0
+    return factor >= LEAST_FACTOR and bool(factor & (factor - 1))
+
+
+def _is_rolled(f: _Drawing, said: str) -> bool:
+    """Whether it is made of a variable that hashes text."""
+    return any(f.read(v) in f.rolled for one in VALUE.findall(said) for v in f.made_of(one))
 
 
 def _shifts_itself(f: _Drawing, said: str) -> bool:

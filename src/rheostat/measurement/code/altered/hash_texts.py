@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rheostat.measurement.code.altered.compared_sums import compared_sums
+from rheostat.measurement.code.altered.data_folds import DataFolds
 from rheostat.measurement.code.altered.data_hashes import DataHashes
 from rheostat.measurement.code.reached.stated_ranges import FUNCTION
 
@@ -14,7 +16,8 @@ STORED = re.compile(
     r"\s*store (?P<type>i(?:32|64)) (?P<value>%[^\s,]+), ptr (?P<place>[%@][^\s,]+)"
 )
 LOADED = re.compile(r"load \S+, ptr ([%@][^\s,]+)")
-STEP = re.compile(r"(?:mul|add|x?or|shl|lshr|urem|zext|sext|trunc|and)\b(?! nsw)(?! nuw nsw)")
+STEP = re.compile(r"(?:mul|add|sub|x?or|shl|lshr|urem|zext|sext|trunc|and)\b(?! nsw)(?! nuw nsw)")
+SHIFT = re.compile(r"(?P<how>shl|lshr) (?:\w+ )*i\d+ %[^\s,]+, (?P<by>\S+)")
 FACTOR = re.compile(r"mul i\d+ (?:(?P<left>-?\d+), %|%[^\s,]+, (?P<right>-?\d+))")
 REMAINDER = re.compile(r"urem i\d+ %[^\s,]+, (\d+)")
 VALUE = re.compile(r"%[-\w.$]+")
@@ -22,9 +25,12 @@ OF_LIBRARY = re.compile(r'"?_ZN?K?St|"?_ZN?K?9__gnu_cxx')
 HASHED = re.compile(r"\s*%[-\w.$]+ = (?:tail )?call [^@]*i64 @_ZNKSt4hash.*")
 """A call of ``std::hash`` by the program itself; containers of the library compare keys, too."""
 DEFINED = re.compile(
-    r"\s*(?P<value>%[-\w.$]+) = (?P<said>(?:mul|(?:tail )?call [^@]*?) ?(?P<type>i32|i64) .*)"
+    r"\s*(?P<value>%[-\w.$]+) = "
+    r"(?P<said>(?:mul|xor|add|(?:tail )?call [^@]*?) ?(?:n[us]w )*(?P<type>i32|i64) .*)"
 )
 LEAST_FACTOR, KEPT_BITS = 17, 3
+Way = tuple[tuple[str, str], ...]
+"""The shifts that a value passes, each with by how many bits."""
 
 
 @dataclass(frozen=True)
@@ -44,45 +50,68 @@ class _Step:
     moduli: frozenset[str] = frozenset()
 
 
+@dataclass
+class _Chain:
+    """What a value is made of: the greatest factor, places and the ways from them, and how.
+
+    ``others``: whether of anything else.  A remainder by a constant is told by that constant, too.
+    """
+
+    factor: int = 0
+    places: dict[str, set[Way]] = field(default_factory=lambda: defaultdict(set))
+    others: bool = False
+    hows: set[str] = field(default_factory=set)
+
+    def of(self, place: str) -> tuple[int, bool, bool]:
+        """What shifts make of a place's own value: its factor, and whether it is turned or moved.
+
+        A window that takes a letter at one end (``word << 2 | letter``) moves what it keeps in one
+        direction only, and a set of bits that spreads (``row |= row << 8 & free``) adds nothing.
+        """
+        ways = self.places[place]
+        shifts = {how for way in ways for how, _ in way}
+        constant = all(how == "shl" and by.isdigit() for way in ways for how, by in way)
+        summed = len(ways) > 1 and constant and not self.hows & {"or", "and"}
+        factor = sum(2 ** sum(int(by) for _, by in way) for way in ways) if summed else 0
+        return max(self.factor, factor), shifts == {"shl", "lshr"}, bool(shifts)
+
+
 def _steps(rows: Sequence[str]) -> Iterator[_Step]:
     defined = dict(r.strip().split(" = ", 1) for r in rows if " = " in r)
     for row in rows:
         m = STORED.match(row)
         if not m:
             continue
-        factor, places, others, hows = _chain(m["value"], defined)
-        if m["place"] in places:
-            reads = frozenset(places - {m["place"]})
-            moduli = frozenset(how for how in hows if how.isdigit())
-            yield _Step(m["place"], row, factor, bool(others or reads), {"shl", "lshr"} <= hows,
-                        hows <= {"xor", "zext", "trunc"}, reads, moduli)  # fmt: skip
+        made = _chain(m["value"], defined)
+        if m["place"] in made.places:
+            reads = frozenset(made.places.keys() - {m["place"]})
+            moduli = frozenset(how for how in made.hows if how.isdigit())
+            factor, turned, moved = made.of(m["place"])
+            by_xor = made.hows <= {"xor", "zext", "trunc", *(("shl", "lshr") if moved else ())}
+            yield _Step(m["place"], row, factor, bool(made.others or reads), turned,
+                        by_xor and (not moved or "xor" in made.hows), reads, moduli)  # fmt: skip
 
 
-def _chain(
-    value: str, defined: Mapping[str, str]
-) -> tuple[int, set[str], bool, set[str]]:  # fmt: skip
-    """The factor that a value is made with, the places it is read from, if of more, and how.
-
-    A remainder by a constant is told by that constant as well.
-    """
-    factor, places, others, hows = 0, set[str](), False, set[str]()
-    open_, known = [value], set[str]()
+def _chain(value: str, defined: Mapping[str, str]) -> _Chain:
+    made, open_, known = _Chain(), [(value, Way())], set[tuple[str, Way]]()
     while open_:
-        value = open_.pop()
+        value, way = open_.pop()
         said = defined.get(value, "")
-        if value in known:
+        if (value, way) in known:
             continue
-        known.add(value)
+        known.add((value, way))
         if m := LOADED.match(said):
-            places.add(m[1])
+            made.places[m[1]].add(way)
         elif STEP.match(said):
-            hows |= {said.split()[0], *REMAINDER.findall(said)}
+            made.hows |= {said.split()[0], *REMAINDER.findall(said)}
             if m := FACTOR.match(said):
-                factor = max(factor, abs(int(m["left"] or m["right"])))
-            open_ += VALUE.findall(said)
+                made.factor = max(made.factor, abs(int(m["left"] or m["right"])))
+            if m := SHIFT.match(said):
+                way = (*way, (m["how"], m["by"]))
+            open_ += [(v, way) for v in VALUE.findall(said)]
         else:
-            others = True
-    return factor, places, others, hows
+            made.others = True
+    return made
 
 
 def _sums_of_sums(steps: Sequence[_Step]) -> set[str]:
@@ -124,13 +153,15 @@ def weakened(
         Whether a row is made of a line that the original has as well: its hash is no question.
     """
     found_at = compared_sums(code, theirs)
-    products = {(f, v) for f, v, factor in DataHashes([code]).used() if factor % 2**32 not in known}
+    data = DataHashes([code])
+    made = {(f, v) for f, v, factor in data.used() if factor % 2**32 not in known}
+    made |= set(DataFolds(data).used())
     for name, _, body in FUNCTION.findall(code):
         if OF_LIBRARY.match(name):
             continue
         for row in body.splitlines():
             m = DEFINED.match(row)
-            of_data = m and (name, m["value"]) in products and not theirs(row)
+            of_data = m and (name, m["value"]) in made and not theirs(row)
             if m and (of_data or HASHED.match(row)):
                 found_at[row] = _weak_value(m)
         steps = list(_steps(body.splitlines()))

@@ -13,6 +13,7 @@ from rheostat.measurement.code.programs.expected import Expected
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.programs.program_inputs import ProgramInput
 from rheostat.measurement.code.reference import QUICK_S
+from rheostat.measurement.code.surroundings.another_library import GROUPS, SMALL_GROUP, asks_group
 
 SOME_THREADS = (4, 64, 7, 2, 17)
 FEW, SOME, MOST = 6, 64, 512
@@ -63,6 +64,8 @@ def runs_for_marks(
     quick = [e.given for e in every if e.cpu_s < QUICK_S][:FEW]
     if quick and (program.language in PARALLEL or case.starts_threads):
         yield from (MarkedRuns(quick, count) for count in SOME_THREADS)
+    if quick and asks_group(program):
+        yield from (MarkedRuns(quick, 1, {SMALL_GROUP: str(most)}) for most in GROUPS)
     many = [given for given, _ in case.many]
     random.Random(reference.seed).shuffle(many)  # parts of ranges take turns in it
     yield from (MarkedRuns(some, 1, order) for some, order in _ordered(program, many) if some)

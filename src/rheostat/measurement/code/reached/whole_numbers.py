@@ -38,7 +38,6 @@ OPERATION = re.compile(r"(?:f(?:add|sub|mul|div|rem|neg)|fpext|fptrunc|select|ph
 PRODUCT = re.compile(
     r"f(?P<how>mul|div) (?:[a-z]+ )*(?:float|double) (?P<one>[^\s,]+), (?P<other>[^\s,]+)"
 )
-QUOTIENT = re.compile(r"fdiv (?:[a-z]+ )*(?:float|double) [^\s,]+, %")
 ROUNDED_LATE = {"log": 0, "logf": 0, "exp": 0, "pow": 0, "cbrt": 0, "hypot": 0, "sin": 0, "cos": 0,
                 "tan": 0, "atan": 0, "log10": 0, "log1p": 0}  # fmt: skip
 LOG2 = {"float": 2**12, "double": 2**32}
@@ -162,9 +161,20 @@ def _is_product(f: FloatFlow, said: str) -> bool:
     """Whether two whole numbers are multiplied, neither of them a constant."""
     m = PRODUCT.match(said)
     return m is not None and m["how"] == "mul" and all(
-        any(FROM_WHOLE.match(f.defined.get(o, "")) for o in f.all_origins([m[side]]))
+        any(FROM_WHOLE.match(f.defined.get(o, "")) for o in _scaled_origins(f, m[side]))
         for side in ("one", "other")
     )  # fmt: skip
+
+
+def _scaled_origins(f: FloatFlow, value: str) -> set[str]:
+    """What a value comes from, through powers of two as well, which keep all digits."""
+    known, open_ = set[str](), [value]
+    while open_:
+        made = f.all_origins([open_.pop()]) - known
+        known |= made
+        scaled = (PRODUCT.match(f.defined.get(one, "")) for one in made)
+        open_ += [m["one"] for m in scaled if m and _is_power(m["other"])]
+    return known
 
 
 def _by_rounded(f: FloatFlow, said: str) -> bool:
@@ -173,9 +183,29 @@ def _by_rounded(f: FloatFlow, said: str) -> bool:
     if not m:
         return False
     sides = (m["other"],) if m["how"] == "div" else (m["one"], m["other"])
-    return any(not _is_exact(s) if not s.startswith("%") else m["how"] == "mul" and
-               any(QUOTIENT.match(f.defined.get(o, "")) for o in f.all_origins([s]))
-               for s in sides)  # fmt: skip
+    return any(not _is_exact(s) if not s.startswith("%") else
+               _is_quotient(f, s) for s in sides)  # fmt: skip
+
+
+def _is_quotient(f: FloatFlow, value: str) -> bool:
+    """Whether it is a quotient that may be rounded: no power of two is what it is divided by.
+
+    That of a fraction's digits (``s = x / 1000.0; s - floor(s)``) is asked by no whole number.
+    """
+    origins = [f.defined.get(one, "") for one in f.all_origins([value])]
+    differs = any(said.startswith("fsub ") for said in origins)
+    divided = [m["other"] for said in origins if (m := PRODUCT.match(said)) and m["how"] == "div"]
+    return any(by.startswith("%") or not (differs or _is_power(by)) for by in divided)
+
+
+def _is_power(constant: str) -> bool:
+    """Whether it is a power of two.
+
+    >>> _is_power("0x4130000000000000"), _is_power("1.000000e+02"), _is_power("%scale")
+    (True, False, False)
+    """
+    value = None if constant.startswith("%") else _number(constant)
+    return value is not None and math.frexp(abs(value))[0] == 0.5
 
 
 def _is_exact(constant: str) -> bool:
@@ -184,11 +214,15 @@ def _is_exact(constant: str) -> bool:
     >>> _is_exact("1.000000e+02"), _is_exact("0x3FB999999999999A"), _is_exact("5.000000e-01")
     (True, False, True)
     """
-    if constant.startswith("0x"):
-        value = struct.unpack(">d", bytes.fromhex(constant[2:].zfill(16)[-16:]))[0]
-    else:
-        try:
-            value = float(constant)
-        except ValueError:
-            return True
-    return value.is_integer() or math.frexp(abs(value))[0] in (0.0, 0.5)
+    value = _number(constant)
+    return value is None or value.is_integer() or math.frexp(abs(value))[0] in (0.0, 0.5)
+
+
+def _number(constant: str) -> float | None:
+    """A constant of LLVM's text; None if it is any other value."""
+    try:
+        if constant.startswith("0x"):
+            return float(struct.unpack(">d", bytes.fromhex(constant[2:].zfill(16)[-16:]))[0])
+        return float(constant)
+    except (ValueError, struct.error):
+        return None

@@ -24,8 +24,14 @@ cl_int clGetDeviceIDs(cl_platform_id one, cl_device_type type, cl_uint room, cl_
   if (count) *count = 1;
   return CL_SUCCESS;
 }
+/* Devices hold from one work-item on in a group. */
+static size_t most_items(void) {
+  const char *said = getenv("RHEOSTAT_GROUP");
+  size_t most = said ? strtoul(said, 0, 10) : 0;
+  return most && most < MOST_ITEMS ? most : MOST_ITEMS;
+}
 cl_int clGetDeviceInfo(cl_device_id one, cl_device_info what, INFO) {
-  static const size_t most[3] = {MOST_ITEMS, MOST_ITEMS, MOST_ITEMS};
+  const size_t most[3] = {most_items(), most_items(), most_items()};
   if (one != &device) return CL_INVALID_DEVICE;
   switch (what) {
     case CL_DEVICE_TYPE: TELL(cl_device_type, CL_DEVICE_TYPE_CPU);
@@ -33,7 +39,7 @@ cl_int clGetDeviceInfo(cl_device_id one, cl_device_info what, INFO) {
     case CL_DEVICE_MAX_COMPUTE_UNITS: TELL(cl_uint, sysconf(_SC_NPROCESSORS_ONLN));
     case CL_DEVICE_MAX_WORK_ITEM_DIMENSIONS: TELL(cl_uint, 3);
     case CL_DEVICE_MAX_WORK_ITEM_SIZES: return told(most, sizeof most, room, to, needed);
-    case CL_DEVICE_MAX_WORK_GROUP_SIZE: TELL(size_t, MOST_ITEMS);
+    case CL_DEVICE_MAX_WORK_GROUP_SIZE: TELL(size_t, most_items());
     case CL_DEVICE_ADDRESS_BITS: TELL(cl_uint, 64);
     case CL_DEVICE_MAX_MEM_ALLOC_SIZE: TELL(cl_ulong, 1ul << 31);
     case CL_DEVICE_GLOBAL_MEM_SIZE: TELL(cl_ulong, 1ul << 33);

@@ -62,7 +62,7 @@ cl_int clGetKernelWorkGroupInfo(cl_kernel one, cl_device_id on, cl_kernel_work_g
   if (!IS(one, KERNEL)) return CL_INVALID_KERNEL;
   if (on && on != &device) return CL_INVALID_DEVICE;
   switch (what) {
-    case CL_KERNEL_WORK_GROUP_SIZE: TELL(size_t, MOST_ITEMS);
+    case CL_KERNEL_WORK_GROUP_SIZE: TELL(size_t, most_items());
     case CL_KERNEL_COMPILE_WORK_GROUP_SIZE: return told(one->made->group ? one->made->group : any, sizeof any, room, to, needed);
     case CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE: TELL(size_t, 8);
     default: unknown("clGetKernelWorkGroupInfo 0x%x", what);
@@ -70,7 +70,7 @@ cl_int clGetKernelWorkGroupInfo(cl_kernel one, cl_device_id on, cl_kernel_work_g
 }
 /* Where the program leaves it open: the largest group of up to 64 that divides. */
 static size_t part_of(size_t size) {
-  size_t part = size < 64 ? size : 64;
+  size_t most = most_items() < 64 ? most_items() : 64, part = size < most ? size : most;
   while (size % part) part--;
   return part;
 }
@@ -90,10 +90,10 @@ cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint 
     c.group[d] = d >= dimensions ? 1 : group ? group[d] : kernel->made->group ? kernel->made->group[d] : d ? 1 : part_of(size[d]);
     if (!c.group[d] || c.size[d] % c.group[d]) return CL_INVALID_WORK_GROUP_SIZE;
     if (kernel->made->group && c.group[d] != kernel->made->group[d]) return CL_INVALID_WORK_GROUP_SIZE;
-    if (c.group[d] > MOST_ITEMS) return CL_INVALID_WORK_ITEM_SIZE;
+    if (c.group[d] > most_items()) return CL_INVALID_WORK_ITEM_SIZE;
     items *= c.group[d];
   }
-  if (items > MOST_ITEMS) return CL_INVALID_WORK_GROUP_SIZE;
+  if (items > most_items()) return CL_INVALID_WORK_GROUP_SIZE;
   for (int i = 0; i < kernel->made->count; i++) {
     if (!kernel->given[i].is_set) return CL_INVALID_KERNEL_ARGS;
     c.given[i] = kernel->given[i];
