@@ -68,12 +68,9 @@ class ColumnSource:
         Without a scale, a unit of their name decides: ``wall_min`` is 60 s a piece, and one over
         ``steps/h`` is in hours.
         """
-        inverse = False
-        if isinstance(theirs, Mapping):
-            names, scale = theirs.get("from"), theirs.get("scale")
-            inverse, over = bool(theirs.get("inverse", False)), str(theirs.get("over", ""))
-        else:
-            names, scale, over = theirs, None, ""
+        given = theirs if isinstance(theirs, Mapping) else {"from": theirs}
+        names, scale = given.get("from"), given.get("scale")
+        inverse, over = bool(given.get("inverse", False)), str(given.get("over", ""))
         names = (names,) if isinstance(names, str) else tuple(names or ())
         if not names or not all(isinstance(n, str) for n in names):
             raise DataError("mapping", [f"{ours}: expected a column name, got {theirs!r}"])
@@ -396,6 +393,6 @@ def _scale(ours: str, theirs: tuple[str, ...]) -> float:
         raise DataError("mapping", [said])
     scales = {scale for _, suffix, _, scale in units if suffix == ours_suffix and ours_suffix}
     if len(scales) > 1:
-        problem = f"{ours}: expected columns of one unit in a sum, got {', '.join(theirs)}"
-        raise DataError("mapping", [f"{problem}: convert one of them, or state a scale"])
+        said = f"{ours}: expected columns of one unit in a sum, got {', '.join(theirs)}"
+        raise DataError("mapping", [f"{said}: convert one of them, or state a scale"])
     return scales.pop() / own if scales else 1.0
