@@ -19,6 +19,7 @@ from rheostat.measurement.code.races.raced_text import (
 from rheostat.measurement.code.reached.bounded_exponents import unbounded_exponents
 from rheostat.measurement.code.reached.guards import guards_rounding
 from rheostat.measurement.code.surroundings.addresses import _casts
+from rheostat.measurement.code.surroundings.library_room import library_room
 from rheostat.measurement.code.surroundings.same_text import _apart, _own, _reached
 from rheostat.measurement.code.surroundings.thread_rooms import thread_rooms
 from rheostat.measurement.code.surroundings.unseen import unseen
@@ -326,3 +327,14 @@ long *part = calloc(2 * lanes, sizeof *part);
 ])  # fmt: skip
 def test_room_for_the_threads_of_the_host_is_none_for_those_of_a_device(was, by, named):
     assert len(thread_rooms(Program({"a.c": HOSTED.replace(was, by)}))) == named
+
+
+@pytest.mark.parametrize(("text", "asks"), [
+    ("std::vector<int> ring; at &= ring.capacity() - 1;", 1),
+    ("if (seen->bucket_count() < 8) seen->rehash(8);", 1),
+    ("map.max_load_factor(2); // v.capacity()", 0),
+    ("struct Ring { int capacity() const { return n; } }; int m = ring.capacity();", 0),
+])  # fmt: skip
+def test_what_a_container_answers_as_its_library_likes_is_told_by_no_run(text, asks):
+    """A ring of `capacity()` places is one of a power of two with one library alone."""
+    assert len(library_room(Program({"a.cpp": text}))) == asks

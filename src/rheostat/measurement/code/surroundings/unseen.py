@@ -18,6 +18,7 @@ from rheostat.measurement.code.surroundings.conditional_waits import conditional
 from rheostat.measurement.code.surroundings.constructs import unseen_constructs
 from rheostat.measurement.code.surroundings.header_macros import header_macros
 from rheostat.measurement.code.surroundings.libc_functions import is_known
+from rheostat.measurement.code.surroundings.library_room import library_room
 from rheostat.measurement.code.surroundings.thread_rooms import thread_rooms
 from rheostat.measurement.code.verdict import Finding
 
@@ -143,6 +144,6 @@ def unseen(case: Case, asked: frozenset[str]) -> list[Finding]:
                 found_at.append(Finding("calls", name, line, f"{m[0]}: {message}"))
     by_text = narrow_counters(case) + kernel_choices(case) + unbounded_exponents(case)
     by_text += unseen_constructs(case)
-    for rule in (thread_rooms, conditional_waits):
+    for rule in (thread_rooms, conditional_waits, library_room):
         by_text += [] if rule(case.original) else rule(case.candidate)
     return found_at or header_macros(case) or addresses(case) or by_text
