@@ -82,7 +82,7 @@ CASES: dict[str, tuple[str, list[str], str]] = {
         "submit_s,prompt_tokens,output_tokens\n0,10,10\n1e300,10,10\n", ["llm", "simulate", "FILE"],
         "submit_s: expected seconds, at most 1e+11, got 1e+300, which is none"),
     "a cap of nothing": (
-        "app,cap_w,runtime_s\na,100,20\na,200,10\nb,100,21\nb,200,10\nb,0,0\nc,100,22\nc,200,10\n",
+        "app,cap_w,runtime_s\na,100,20\na,200,10\nb,100,21\nb,200,10\nb,0,30\nc,100,22\nc,200,10\n",
         ["caps", "FILE", "--app", "a"],
         "left out, a cap, a count or the runtime is not known or not above 0: 1 rows"),
 }  # fmt: skip

@@ -156,10 +156,12 @@ def test_a_candidate_that_goes_by_the_number_of_threads_has_each_up_to_sixty_fou
 def test_the_output_rung_tells_of_rare_inputs_other_machines_and_what_was_not_reached(
     case, monkeypatch
 ):
-    for name, state in (("_among_many", FAILED), ("elsewhere", FAILED),
-                        ("unreached", NOT_SHOWN)):  # fmt: skip
+    doubted = (((lambda case: FOUND), "no run shows it"),)
+    for name, by, state in (("_among_many", lambda case: FOUND, FAILED),
+                            ("elsewhere", lambda case: FOUND, FAILED),
+                            ("DOUBTS", (doubted,), NOT_SHOWN)):  # fmt: skip
         with monkeypatch.context() as patch:
-            patch.setattr(rungs_run, name, lambda case: FOUND)
+            patch.setattr(rungs_run, name, by)
             made = rungs_run.output(case)
             assert (made.state, made.findings) == (state, tuple(FOUND))
     case.reference.many = ((SMALL.given, "sum 5"),)
