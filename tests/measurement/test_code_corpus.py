@@ -33,6 +33,7 @@ NAMED = {
 def any_load(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many inputs are tried however long a start takes beside what else this machine does."""
     monkeypatch.setattr("rheostat.measurement.code.reference.QUICK_S", 2.0)
+    monkeypatch.setattr("rheostat.measurement.code.altered.guided_data.SEARCH_S", 4.0)
 
 
 def test_the_corpus_has_sixty_of_each_and_every_kind() -> None:

@@ -51,7 +51,7 @@ INPUTS = ProgramInputs({"n": InputRange(30, 90), "seed": InputRange(1, 9**6, kin
                        ("{n}", "{seed}"))  # fmt: skip
 
 
-LONGER = 2.5
+LONGER = 5.0
 """CPU seconds of a search here, so that no slow machine ends it before."""
 
 
