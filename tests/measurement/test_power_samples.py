@@ -299,6 +299,15 @@ def test_what_a_sensor_cannot_have_read_is_left_out_and_said(tmp_path, odd, left
         assert jobs.frame["energy_j"].to_list() == pytest.approx([250 * 29 * 60])
 
 
+def test_a_reading_left_out_hides_no_other_note(tmp_path):
+    rows = [[250.0]] * 30
+    rows[11], rows[20] = [65535], ["N/A"]
+    jobs = rh.read(minutes(tmp_path / "n.csv", "time,power_W", rows))
+    said = " ".join(n.message for n in jobs.notes)
+    assert "cannot have drawn" in said
+    assert "1 samples without a reading" in said
+
+
 def test_a_device_that_is_off_drew_nothing_and_a_lone_peak_counts_with_a_note(tmp_path):
     off = rh.read(minutes(tmp_path / "off.csv", "time,power_W", [[250], [0], [0], [250]] * 3))
     assert not any("cannot have" in n.message for n in off.notes)

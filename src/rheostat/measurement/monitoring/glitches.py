@@ -58,7 +58,8 @@ def without_glitches(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
         known = part.drop_nulls(["t", "reading"]).unique("t", maintain_order=True).sort("t")
         watts = known["reading"].to_numpy()
         away = undrawn(watts) if len(watts) > FEWEST else np.zeros(len(watts), dtype=bool)
-        parts.append(known.filter(~away) if away.any() else part)
+        odd = pl.col("t").is_in(known["t"].to_numpy()[away].tolist()).fill_null(value=False)
+        parts.append(part.filter(~odd))
         notes += _left_out(part["device"][0], watts[away])
         notes += _odd(part["device"][0], watts[~away])
     return pl.concat(parts), notes
