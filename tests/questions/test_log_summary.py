@@ -90,7 +90,7 @@ def test_hours_of_jobs_that_did_not_run_are_not_known_and_no_zero() -> None:
     said = text(found)
     assert "nan" not in said
     assert "- of them" not in said
-    assert "1 jobs (50 %), whose node-hours are not known." in said
+    assert "1 job (50 %), whose node-hours are not known." in said
     assert math.isnan(found.usage.groups["user"][0]["lost_hours"])
 
 
@@ -101,6 +101,19 @@ def test_jobs_without_nodes_and_names_used_once_are_no_obstacle():
     said = text(summary(log))
     assert "Can this log tell what a node count does? No: memory_b may tell the size" in said
     assert "0 % of 177 applications, with 0 % of the jobs, ran at two settings" in said
+
+
+def test_jobs_that_still_run_are_no_part_of_those_that_ended():
+    """Of two jobs that ended one failed, in the table as in the sentence; a third still runs."""
+    states = ["COMPLETED", "FAILED", "RUNNING", "RUNNING"]
+    log = rh.table({"nodes": [2] * 4, "runtime_s": [3600.0] * 4, "state": states,
+                    "user": ["a", "a", "a", "b"]})  # fmt: skip
+    found = summary(log)
+    said = text(found)
+    assert "1 job (50 %), with 2.00 node-hours (25 %)." in said
+    assert "a 3 6 75 % 50 % 33 %" in said
+    assert "b 1 2 25 % - 0 %" in said
+    assert [g["ended_jobs"] for g in found.usage.groups["user"]] == [2, 0]
 
 
 def test_a_trial_of_no_job_is_not_proposed():

@@ -133,7 +133,8 @@ def _digits(hours: float) -> int:
 def _lost(facts: Facts) -> str:
     if not facts["ended_jobs"]:
         return "How jobs ended is not recorded."
-    jobs = f"{facts['lost_jobs']:,} jobs ({share(facts['lost_jobs'] / facts['ended_jobs'])})"
+    part = share(facts["lost_jobs"] / facts["ended_jobs"])
+    jobs = f"{_counted(facts['lost_jobs'], 'job')} ({part})"
     hours = ""
     if facts["unit"] and math.isnan(facts["lost_hours"]):
         hours = f", whose {HOURS[facts['unit']]} are not known"
@@ -162,7 +163,8 @@ def _whole(hours: float) -> float | int | None:
 def group_grid(facts: Facts, by: str) -> Grid:
     """The `TOP` groups with most node-hours, and all others in a row; no column of what is unknown.
 
-    How much was lost is not known where it is not recorded how jobs ended.
+    Jobs not completed are a share of those that ended, as in the sentence above the table; how
+    many of a group did is not known where it is not recorded how any of its jobs ended.
     """
     groups = facts["groups"][by]
     shown = [*groups[:TOP], *_others(groups[TOP:])]
@@ -175,7 +177,8 @@ def group_grid(facts: Facts, by: str) -> Grid:
     for g in shown:
         spent = (g["energy_j"],) if energy else ()
         part = g["lost_hours"] / g["hours"] if g["hours"] else float("nan")
-        gone = (g["lost_jobs"] / g["jobs"], part) if ended else ()
+        failed = g["lost_jobs"] / g["ended_jobs"] if g["ended_jobs"] else float("nan")
+        gone = (failed, part) if ended else ()
         wait = (g["wait_s"],) if waits else ()
         head = (g["name"], g["jobs"], _whole(g["hours"]), g["hours"] / total,
                 *((_whole(g["core_hours"]),) if cores else ()))  # fmt: skip
@@ -193,8 +196,8 @@ def _others(rest: Sequence[Facts]) -> list[dict[str, Any]]:
     if not rest:
         return []
     jobs = sum(g["jobs"] for g in rest)
-    sums = {k: _known(g[k] for g in rest)
-            for k in ("hours", "core_hours", "energy_j", "lost_jobs", "lost_hours")}  # fmt: skip
+    summed = ("hours", "core_hours", "energy_j", "ended_jobs", "lost_jobs", "lost_hours")
+    sums = {k: _known(g[k] for g in rest) for k in summed}
     waits = [(g["wait_s"], g["jobs"]) for g in rest if not math.isnan(g["wait_s"])]
     counted = sum(n for _, n in waits)
     wait = sum(w * n for w, n in waits) / counted if counted else float("nan")

@@ -67,7 +67,7 @@ class LogUsage:
         ``state``, ``jobs``, ``hours`` of each end, the most hours first.
     groups : mapping of str to tuple of mapping
         Of "app", "user", "account" and "partition", where recorded: ``name``, ``jobs``, ``hours``,
-        ``core_hours`` (where jobs may share nodes, else NaN), ``energy_j``,
+        ``core_hours`` (where jobs may share nodes, else NaN), ``energy_j``, ``ended_jobs``,
         ``lost_jobs``, ``lost_hours``, ``wait_s``, the most hours first.
     gpu_hours : float
         Of the ``gpu_jobs`` that had GPUs; NaN where the log knows of none.
@@ -340,7 +340,8 @@ def _names(jobs: JobTable, columns: tuple[str, ...]) -> pl.Series:
     return pl.Series([None] * len(jobs), dtype=pl.String)
 
 
-KEPT = ("name", "jobs", "hours", "core_hours", "energy_j", "lost_jobs", "lost_hours", "wait_s")
+KEPT = ("name", "jobs", "hours", "core_hours", "energy_j", "ended_jobs", "lost_jobs", "lost_hours",
+        "wait_s")  # fmt: skip
 
 
 def _by(frame: pl.DataFrame, by: str, kept: tuple[str, ...] = KEPT) -> list[Any]:
@@ -350,6 +351,7 @@ def _by(frame: pl.DataFrame, by: str, kept: tuple[str, ...] = KEPT) -> list[Any]
         pl.col("own").sum().alias("jobs"),
         *(pl.when(pl.col(c).count() > 0).then(pl.col(c).sum()).alias(c)
           for c in ("hours", "core_hours", "energy_j")),
+        (pl.col("lost").is_not_null() & pl.col("own")).sum().alias("ended_jobs"),
         (pl.col("lost") & pl.col("own")).sum().alias("lost_jobs"),
         pl.when((lost.count() > 0) | (~pl.col("lost").any() & (pl.col("hours").count() > 0)))
         .then(lost.sum())
