@@ -25,7 +25,7 @@ WHY = (
     "types may be so narrow elsewhere (`long` has 32 bits on Windows): take int64_t, "
     "or review the line if it runs nowhere like that"
 )
-TRIES, MOST_CPU_S, MOST_NAMED = 4, 0.25, 6
+MOST_BUILDS, MOST_CPU_S, MOST_NAMED = 4, 0.25, 6
 """Builds, each without the lines that the last one did not take; CPU seconds; lines named."""
 ERROR_AT = re.compile(
     r"(?m)^(?:\./)?(?P<file>[^\s:]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?error:(?P<what>.*)"
@@ -86,7 +86,7 @@ def _built(case: Case, program: Program) -> tuple[Built, list[tuple[str, int]]]:
     """A build with narrow types, but on lines that it does not take; which go by types."""
     kept: dict[str, set[int]] = {}
     by_type: list[tuple[str, int]] = []
-    for _ in range(TRIES):
+    for _ in range(MOST_BUILDS):
         files = {n: narrowed(t, kept.get(n, ())) if is_text_of_c(n) else t
                  for n, t in program.files.items()}  # fmt: skip
         made = case.bench.build(replace(program, files=files), case.kind)
