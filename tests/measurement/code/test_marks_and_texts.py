@@ -52,7 +52,8 @@ def function(*rows, name="main", how="i32"):
 
 
 def block_of(*rows, name="main"):
-    made = marked(function("entry:", *rows, name=name), {"a.c": ""})
+    own = ("first:", "  br label %entry, !dbg !5")
+    made = marked(function(*own, "entry:", *rows, name=name), {"a.c": ""})
     return made.blocks[name, "entry"]
 
 
@@ -92,6 +93,18 @@ def test_a_block_has_its_lines_and_where_it_leads():
     assert block.targets == ["if.then", '"if end"']
     only = block_of("  br label %next, !dbg !5")
     assert (only.places, only.targets) == (set(), ["next"])
+
+
+def test_what_has_no_own_line_has_no_marks_but_where_it_may_read_own_tables():
+    of_library = function("entry:", "  %x = load i32, ptr %p, !dbg !9", "  ret i32 0", name="g")
+    made = marked(of_library, {"a.c": ""})
+    assert (made.blocks, made.end) == ({}, 0)
+    assert "store i8" not in made.text
+    table = "@t = internal constant [3 x i32] [i32 1, i32 2, i32 3], align 16\n"
+    read = "  %a = getelementptr inbounds [3 x i32], ptr @t, i64 0, i64 %i\n"
+    made = marked(table + of_library.replace("  ret", f"{read}  ret"), {"a.c": "int t[] = {1};"})
+    assert made.tables
+    assert "%rheostat_entry." in made.text
 
 
 def test_every_block_and_both_ways_of_a_comparison_have_a_byte():
@@ -164,11 +177,11 @@ def test_cases_of_a_switch_are_comparisons_at_its_end():
 
 
 def test_functions_that_nothing_refers_to_and_those_of_headers_are_left_out():
-    code = "\n".join(["define i32 @used() {", "entry:", "  ret i32 0", "}",
-                      "define internal void @unused.1() {", "entry:", "  ret void", "}",
+    code = "\n".join(["define i32 @used() {", "entry:", "  ret i32 0, !dbg !5", "}",
+                      "define internal void @unused.1() {", "entry:", "  ret void, !dbg !5", "}",
                       "define available_externally i32 @there() {", "entry:", "  ret i32 0", "}",
-                      "define i32 @main() {", "entry:", "  %x = call i32 @used()",
-                      "  call void @unused.1x()", "  ret i32 0", "}"])  # fmt: skip
+                      "define i32 @main() {", "entry:", "  %x = call i32 @used(), !dbg !5",
+                      "  call void @unused.1x()", "  ret i32 0", "}", PLACES])  # fmt: skip
     made = marked(code, {"a.c": ""})
     assert made.functions == {"used", "main"}
     assert ("there", "entry") not in made.blocks

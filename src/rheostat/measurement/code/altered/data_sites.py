@@ -73,6 +73,21 @@ class DataSite:
         return self.how, self.bits, self.greatest if isinstance(self.greatest, int) else "variable"
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """A value that is random by ``itself``, or where what it comes of is."""
+
+    itself: bool = False
+    called: str = ""
+    place: str = ""
+    of: frozenset[str] = frozenset()
+
+    def is_drawn(self, f: _Drawing, returning: Collection[str]) -> bool:
+        """Whether it hangs on a random number, by what is known so far."""
+        known = self.called in returning or self.place in f.places
+        return self.itself or known or not self.of.isdisjoint(f.drawn)
+
+
 @dataclass
 class _Drawing:
     """A function's rows, what its values are, and which of them hang on a random number."""
@@ -85,6 +100,13 @@ class _Drawing:
     hashes: set[str] = field(default_factory=set)
     rolled: set[str] = field(default_factory=set)
     all: dict[str, _Drawing] = field(default_factory=dict)
+    seeds: set[int] = field(default_factory=set)
+
+    @cached_property
+    def asked(self) -> dict[str, _Asked]:
+        """What may hang on random numbers."""
+        every = ((value, _asked(self, said)) for value, said in self.defined.items())
+        return {value: asked for value, asked in every if asked}
 
     def place(self, pointer: str, depth: int = 0) -> str:
         """A name of a place that is the same wherever it is read; empty for an array's element.
@@ -151,12 +173,12 @@ def data_sites(
     every = [[_Drawing(name, body.splitlines(), _defined(body))
               for name, _, body in FUNCTION.findall(code)] for code in codes]  # fmt: skip
     functions = [f for some in every for f in some]
-    hashes = DataHashes(codes)
+    by_name, hashes = {f.name: f for f in functions}, DataHashes(codes)
     for f in functions:
         f.hashes |= {said for said in f.defined.values() if hashes.factor(said)}
         f.rolled |= hashes.rolled(f.name)
-        f.all |= {other.name: other for other in functions}
-    _spread(functions, _seeds(inputs))
+        f.all, f.seeds = by_name, _seeds(inputs)
+    _spread(functions)
     every_lines = [_Lines(code, program) for code in codes]
     sites = [[s for f in some for s in _sites(f, lines)]
              for lines, some in zip(every_lines, every, strict=True)]  # fmt: skip
@@ -197,14 +219,14 @@ def _seeds(inputs: ProgramInputs) -> set[int]:
             if (r := inputs.ranges.get(text[1:-1])) is not None and r.kind == "seed"}  # fmt: skip
 
 
-def _spread(functions: Sequence[_Drawing], seeds: Collection[int]) -> None:
+def _spread(functions: Sequence[_Drawing]) -> None:
     """Mark what hangs on random numbers, until nothing more does."""
     shared, returning = set[str](), set[str]()
     while True:
         before = len(shared), len(returning), sum(len(f.drawn) + len(f.places) for f in functions)
         for f in functions:
             f.places |= shared
-            _mark(f, returning, seeds)
+            _mark(f, returning)
             shared |= {p for p in f.places if p.lstrip("*").startswith("@")}
             if any(v in f.drawn for v in f.returned):
                 returning.add(f.name)
@@ -213,27 +235,22 @@ def _spread(functions: Sequence[_Drawing], seeds: Collection[int]) -> None:
             return
 
 
-def _mark(f: _Drawing, returning: Collection[str], seeds: Collection[int]) -> None:
-    f.drawn |= {
-        v
-        for v, said in f.defined.items()
-        if v not in f.drawn and _is_drawn(f, said, returning, seeds)
-    }
+def _mark(f: _Drawing, returning: Collection[str]) -> None:
+    f.drawn |= {v for v, asked in f.asked.items()
+                if v not in f.drawn and asked.is_drawn(f, returning)}  # fmt: skip
     f.places |= {place for value, place in f.stored if value in f.drawn and place}
 
 
-def _is_drawn(
-    f: _Drawing, said: str, returning: Collection[str], seeds: Collection[int]
-) -> bool:  # fmt: skip
+def _asked(f: _Drawing, said: str) -> _Asked | None:
+    """What an instruction's random value would come of; None where it makes none."""
     if m := CALLED.match(said):
-        return m[1] in returning or bool(LIBRARY.match(said)) or _is_seed(f, said, seeds)
+        return _Asked(bool(LIBRARY.match(said)) or _is_seed(f, said), called=m[1])
     if m := LOADED.match(said):
-        return f.place(m[1]) in f.places
+        return _Asked(place=f.place(m[1]))
     if not STEP.match(said):
-        return False
-    if any(v in f.drawn for v in VALUE.findall(said)):
-        return True
-    return (_by_factor(f, said) or _shifts_itself(f, said)) and not _is_rolled(f, said)
+        return None
+    own = (_by_factor(f, said) or _shifts_itself(f, said)) and not _is_rolled(f, said)
+    return _Asked(own, of=frozenset(VALUE.findall(said)))
 
 
 def _by_factor(f: _Drawing, said: str) -> bool:
@@ -258,20 +275,20 @@ def _shifts_itself(f: _Drawing, said: str) -> bool:
     return False
 
 
-def _is_seed(f: _Drawing, said: str, seeds: Collection[int]) -> bool:
+def _is_seed(f: _Drawing, said: str) -> bool:
     """Whether an argument that is a seed is read."""
     m = PARSED.match(said)
     text = LOADED.match(f.defined.get(m[1], "")) if m and f.name == "main" else None
     at = ELEMENT.match(f.defined.get(text[1], "")) if text else None
-    return at is not None and int(at[2]) in seeds
+    return at is not None and int(at[2]) in f.seeds
 
 
 def _sites(f: _Drawing, lines: _Lines) -> Iterator[DataSite]:
     stored = f.stored
     for row in f.rows:
         value, _, said = row.strip().partition(" = ")
-        text = lines.of(row)
         m = LIBRARY.match(said) or PART.match(said) or TO_FLOAT.match(said)
+        text = lines.of(row) if m else ""
         if not (m and text):
             continue
         groups = m.groupdict()

@@ -372,12 +372,14 @@ def borne(
     printed : callable
         Runs a build on inputs, its results rounded in a way of that number.
     """
+    if not known:  # as of most candidates: nothing differs
+        return []
     bears = [False] * len(known)
     builds = list(compiler_texts(case, case.original, CHECKED))
     codes = [b.said.stdout for b in builds if b.ok]
     texts = codes, data_sites(codes, case.original, case.original.inputs)
     built = case.bench.build(with_other_data(case.original, texts, lines, noisy=True), LINKED)
-    if not known or len(codes) < len(builds) or not built.ok:
+    if len(codes) < len(builds) or not built.ok:
         return bears
     agreed = case.reference.agreed
     steady = replace(agreed, relative=(agreed.relative or 0.0) * STEADIER)

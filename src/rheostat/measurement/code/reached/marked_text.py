@@ -131,24 +131,24 @@ class _Marker:
         self._place = Places(code, files).of
 
     def marked(self) -> Marked:
-        rows: list[str] = []
-        function: list[str] = []
+        rows, function = list[str](), list[str]()
         for row in self.code.splitlines():
             m = DEFINED.match(row)
             if m and "available_externally" not in m["how"]:
                 self.function, function = m["name"], [row]
-            elif function and row == "}":
-                rows += [*self._function(function), row]
+                continue
+            if function and row == "}":
+                rows += self._function(function) if self._is_own(function) else function
                 function = []
-            elif function:
-                function.append(row)
-            else:
-                rows.append(row)
+            (function or rows).append(row)
         made = self.made
         made.functions = {f for f, _ in made.blocks if self._is_used(f)}
         declared = [d for d in (*DECLARED, *OF_DIGITS) if d not in self.code]
         made.text = "\n".join([*rows, *declared, f"@{ARRAY} = external global [1 x i8]", ""])
         return made
+
+    def _is_own(self, rows: Sequence[str]) -> bool:  # the library's may read own tables, too
+        return bool(self.tables) or any(map(self._place, rows))
 
     def _is_used(self, name: str) -> bool:
         return name == "main" or self.named[name] > 1
