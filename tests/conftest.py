@@ -68,6 +68,24 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
 
 
 @pytest.fixture(autouse=True)
+def _own_programs_once(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:  # fmt: skip
+    """What verification loads beside programs is compiled once for all slow tests, not by each."""
+    kept = sys.modules.get("rheostat.measurement.code.kept_results")
+    if kept is None or request.node.get_closest_marker("slow") is None:
+        return
+
+    def ours(cls: type, sandbox: str) -> object:
+        folder = tmp_path_factory.getbasetemp() / "own programs" / sandbox
+        folder.mkdir(parents=True, exist_ok=True)
+        return cls(folder)
+
+    monkeypatch.setattr(kept.KeptResults, "ours", classmethod(ours))
+
+
+@pytest.fixture(autouse=True)
 def _loggers_are_on() -> None:
     """The linter of imports and a peer of a benchmark switch loggers off, each for the process."""
     logging.disable(logging.NOTSET)
