@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,9 +12,12 @@ import polars as pl
 
 from rheostat.core.jobs import Note
 from rheostat.errors import DataError
-from rheostat.measurement.dates import instants_of, since_1970
 from rheostat.measurement.lines import whole
-from rheostat.measurement.monitoring.joined_files import parts_told_apart
+from rheostat.measurement.monitoring.joined_files import (
+    named_by_part,
+    parts_told_apart,
+    steps_back,
+)
 from rheostat.measurement.monitoring.sample_cells import (
     ALL,
     STAMPED,
@@ -23,6 +26,7 @@ from rheostat.measurement.monitoring.sample_cells import (
     is_dcmi,
     is_monitor,
 )
+from rheostat.measurement.monitoring.sample_clock import counted, seconds_of
 from rheostat.measurement.monitoring.sample_columns import (
     ALONE,
     DEVICE,
@@ -42,7 +46,6 @@ from rheostat.measurement.monitoring.series_names import GPUS, HOSTS, SERIES, se
 from rheostat.measurement.runs.guess import guess_name
 from rheostat.measurement.runs.header_units import split_unit
 from rheostat.measurement.runs.languages import FINISHED, UNFINISHED
-from rheostat.measurement.slurm.sacct_clock import time_zone
 
 NO_DRAW = re.compile(r".*(limit|cap\b|max|min|util|percent|%|state|factor|management|default)")
 TOTAL = re.compile(r"total|sum|\ball\b|overall|cluster|whole")
@@ -82,7 +85,8 @@ class PowerSamples:
 
 def samples_in(path: str | Path, zone: str = "", named: Sequence[str] = ()) -> PowerSamples:
     """The samples of a file; ``named`` are its columns of watts, where somebody said so."""
-    cells = cells_of(whole(Path(path)).decode("utf-8", "replace").splitlines())
+    lines = whole(Path(path)).decode("utf-8", "replace").splitlines()
+    cells = cells_of(lines)
     clock, drawn, notes = clock_of(cells), list(named) or _drawn(cells), list[Note]()
     if lost := [c for c in named if c not in cells]:
         raise DataError(str(path), [f"mapped column {c} is missing" for c in lost])
@@ -101,9 +105,11 @@ def samples_in(path: str | Path, zone: str = "", named: Sequence[str] = ()) -> P
         notes.append(Note(f"samples without a clock: taken {every_s:g} s apart, as {by[0]} "
                           f"writes by default; with its times: {by[1]}"))  # fmt: skip
     device, model = devices(cells), next(filter(None, (_words(cells, m) for m in MODEL)), [])
-    t, dated = _seconds(cells, clock, zone) if clock else (_counted(device, every_s), [])
+    t, dated = seconds_of(cells, clock, zone) if clock else (counted(device, every_s), [])
     notes += dated
-    device, parted = parts_told_apart(device, t)
+    device, t, parted = parts_told_apart(
+        device, t, _words(cells, "uuid") or _words(cells, "gpu_uuid"), headed=_headed(lines)
+    )
     notes += parted
     smi = is_gpu(cells)
     if smi and set(device) == {ALONE} and (at_once := _at_once(t)):
@@ -124,6 +130,16 @@ def samples_in(path: str | Path, zone: str = "", named: Sequence[str] = ()) -> P
         for c, name in zip(chosen, series_names(chosen), strict=True)
     ]  # fmt: skip
     return PowerSamples(pl.concat(parts), tuple(notes), smi or alike, tuple(counters))
+
+
+def _headed(lines: Sequence[str]) -> int:
+    """How often the first line of a file comes again: where files were joined, but for the first.
+
+    >>> _headed(["time,W", "1,300", "2,300", "time,W", "1,200"])
+    1
+    """
+    text = [x.strip() for x in lines if x.strip()]
+    return text.count(text[0]) - 1
 
 
 def _add_up(cells: Mapping[str, list[str]], chosen: Sequence[str], device: Sequence[str]) -> bool:
@@ -237,14 +253,17 @@ def _regular(cells: Mapping[str, list[str]]) -> bool:
     It is a date, seconds since 1970, or from 0; a time of day where nothing else is there.
     """
     clock = clock_of(cells)
-    t, _ = _seconds(cells, clock, "")
+    t, _ = seconds_of(cells, clock, "")
     alone = set(cells) <= {*clock, *_drawn(cells), *told_apart(cells)}
     if t.null_count() or (0 < t[0] < DATED and not (alone and ":" in cells[clock[0]][0])):
         return False
-    frame = pl.DataFrame({"device": devices(cells), "t": t})
+    device = devices(cells)
+    starts = steps_back(device, t.to_numpy())  # as where files of several hosts were joined
+    frame = pl.DataFrame({"device": named_by_part(device, starts), "t": t})
     parts = [part["t"].to_numpy() for part in frame.partition_by("device")]
     every = np.concatenate([np.diff(np.unique(t)) for t in parts] or [np.empty(0)])
-    if len(every) < LEAST - 1 or any((np.diff(t) < 0).any() for t in parts):
+    mixed = any((np.diff(t) < 0).any() for t in parts) or LEAST * len(starts) > len(t)
+    if len(every) < LEAST - 1 or mixed:
         return False
     usual = np.median(every)
     like = bool(np.mean((every > usual / 2) & (every < 2 * usual)) >= REGULAR)
@@ -261,7 +280,7 @@ def _drawn(cells: Mapping[str, list[str]]) -> list[str]:
 def _timed(cells: Mapping[str, list[str]]) -> bool:
     """Whether a clock has dates or a unit; ``epoch`` may count those of a training."""
     clock = clock_of(cells)
-    t = _seconds(cells, clock, "")[0].drop_nulls() if clock else pl.Series([])
+    t = seconds_of(cells, clock, "")[0].drop_nulls() if clock else pl.Series([])
     return len(t) > 0 and (t[0] > DATED or split_unit(clock[0], timed=True)[2] == "s")
 
 
@@ -286,43 +305,6 @@ def _words(cells: Mapping[str, list[str]], name: str) -> list[str]:
     return next((cells[c] for c in cells if bare(c) == name), [])
 
 
-def _seconds(
-    cells: Mapping[str, list[str]], clock: Sequence[str], zone: str
-) -> tuple[pl.Series, list[Note]]:
-    """Seconds since 1970, or since the first where the clock counts so; midnight is passed."""
-    text = pl.Series([" ".join(parts) for parts in zip(*(cells[c] for c in clock), strict=True)])
-    numbers = text.cast(pl.Float64, strict=False)
-    if len(clock) == 1 and numbers.is_not_null().any():
-        factor = split_unit(clock[0], timed=True)[3] if since_1970(numbers)[0] == 1.0 else 1.0
-        return numbers * since_1970(numbers)[0] * factor, []
-    text = text.str.replace(r"^(\d{4}-\d\d-\d\d)_(\d)", "$1 $2")
-    text = text.str.replace(r"^(\d{4})/(\d\d)/", "$1-$2-").str.replace(
-        r"^(\d{4})(\d\d)(\d\d) ", "$1-$2-$3 ")  # fmt: skip
-    daily = text.str.contains(r"^\d\d:\d\d").all()
-    text = "1970-01-01 " + text if daily else text
-    made, said = instants_of({"t": text})
-    at = made.get("t", text)
-    at = _moments(at) if at.dtype == pl.String else at
-    if zone and not daily and getattr(at.dtype, "time_zone", None) is None:
-        time_zone(zone)
-        at = at.dt.replace_time_zone(zone, ambiguous="earliest", non_existent="null")
-    seconds = at.dt.epoch("us") / 1e6
-    passed = (seconds.diff() < -43_200.0).fill_null(value=False).cum_sum()
-    return (seconds + 86_400.0 * passed if daily else seconds), [Note(words) for words in said]
-
-
-def _moments(text: pl.Series) -> pl.Series:
-    """Moments as Polars knows them, missing where they are none: it raises where all are none.
-
-    >>> _moments(pl.Series(["soon"])).null_count()
-    1
-    """
-    try:
-        return text.str.to_datetime(strict=False, time_unit="us")
-    except pl.exceptions.ComputeError:
-        return pl.Series([None] * len(text), dtype=pl.Datetime("us"))
-
-
 def _at_once(t: pl.Series) -> list[str]:
     """Names of GPUs by their place among lines of one moment; empty where each is alone.
 
@@ -337,12 +319,6 @@ def _at_once(t: pl.Series) -> list[str]:
         return []
     moment = pl.DataFrame({"m": np.cumsum([0, *between])})
     return [f"GPU {p}" for p in moment.select(pl.int_range(pl.len()).over("m")).to_series()]
-
-
-def _counted(device: Iterable[str], every_s: float) -> pl.Series:
-    """Seconds of samples that have none: one a step of each device."""
-    frame = pl.DataFrame({"device": list(device)})
-    return frame.select(t=pl.int_range(pl.len()).over("device") * every_s).to_series()
 
 
 def _scale(head: str) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from itertools import pairwise, product
 
 import polars as pl
@@ -27,10 +28,12 @@ HOUR_OFF = (
 )
 WEEK_S, SUNDAY_S, NIGHT_S = 604_800.0, 270_000.0, 46_800.0
 """A week, a Sunday at three at night since 1970, and how far that is from it elsewhere."""
-CHANGES = ((3, (8, 14)), (3, (25, 31)), (4, (1, 7)), (9, (24, 30)), (10, (1, 7)), (10, (25, 31)),
-           (11, (1, 7)))  # fmt: skip
+PUT_FORWARD = ((3, (8, 14)), (3, (25, 31)), (9, (24, 30)), (10, (1, 7)))
+PUT_BACKWARD = ((4, (1, 7)), (10, (25, 31)), (11, (1, 7)))
 """Month and days of the Sundays on which countries of North America, Europe, Australia and New
 Zealand change their clocks."""
+LATEST_S = 14_400.0
+"""Seconds of the day before which they do."""
 REPEATED = "{} in an hour that the clock of {} shows twice: not known which, null"
 
 
@@ -84,10 +87,22 @@ def _over_a_change(table: pl.DataFrame) -> pl.Series:
     last = (end + NIGHT_S / WEEK_S).floor()
     date = pl.from_epoch((last * WEEK_S + SUNDAY_S).cast(pl.Int64, strict=False))
     changes = pl.any_horizontal(
-        (date.dt.month() == month) & date.dt.day().is_between(*days) for month, days in CHANGES
+        (date.dt.month() == month) & date.dt.day().is_between(*days)
+        for month, days in (*PUT_FORWARD, *PUT_BACKWARD)
     )
     over = (last > (begin - NIGHT_S / WEEK_S).floor()) & changes
     return table.select(over.fill_null(value=False)).to_series()
+
+
+def in_such_a_night(shown_s: float, nights: Sequence[tuple[int, tuple[int, int]]]) -> bool:
+    """Whether what a clock shows, in seconds since 1970, is early on a Sunday of those.
+
+    >>> in_such_a_night(1_792_897_190.0, PUT_BACKWARD)  # 2026-10-25 02:59:50
+    True
+    """
+    at = datetime.fromtimestamp(shown_s, UTC)
+    early = at.weekday() == 6 and shown_s % 86_400 <= LATEST_S
+    return early and any(at.month == month and a <= at.day <= b for month, (a, b) in nights)
 
 
 def put_back(table: pl.DataFrame, clocks: Sequence[str]) -> tuple[pl.DataFrame, list[Note]]:
