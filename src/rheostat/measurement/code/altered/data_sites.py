@@ -105,8 +105,7 @@ class _Drawing:
     @cached_property
     def asked(self) -> dict[str, _Asked]:
         """What may hang on random numbers."""
-        every = ((value, _asked(self, said)) for value, said in self.defined.items())
-        return {value: asked for value, asked in every if asked}
+        return {v: asked for v, said in self.defined.items() if (asked := _asked(self, said))}
 
     def place(self, pointer: str, depth: int = 0) -> str:
         """A name of a place that is the same wherever it is read; empty for an array's element.

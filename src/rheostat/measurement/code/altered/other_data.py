@@ -372,9 +372,8 @@ def borne(
     printed : callable
         Runs a build on inputs, its results rounded in a way of that number.
     """
-    if not known:  # as of most candidates: nothing differs
-        return []
-    bears = [False] * len(known)
+    if not (bears := [False] * len(known)):  # as of most candidates: nothing differs
+        return bears
     builds = list(compiler_texts(case, case.original, CHECKED))
     codes = [b.said.stdout for b in builds if b.ok]
     texts = codes, data_sites(codes, case.original, case.original.inputs)
