@@ -61,6 +61,35 @@ int main(int argc, char **argv) {
 }
 """
 )
+RING = (
+    HEAD
+    + """static int by_place(const void *x, const void *y) {
+  return *(const int *)x - *(const int *)y;
+}
+int main(int argc, char **argv) {
+  int n = argc > 1 ? atoi(argv[1]) : 100, cut = 0;
+  s = argc > 2 ? strtoul(argv[2], NULL, 10) : 1;
+  int *at = malloc(n * sizeof *at), *line = malloc(n * sizeof *line);
+  for (int i = 0; i < n; i++) at[i] = draw(n);
+  for (int t = 0; t < 5; t++) {
+    for (int i = 0; i < n; i++) at[i] = (at[i] + draw(7) - 3 + n) % n;
+    for (int i = 0; i < n; i++) line[i] = at[i];
+    qsort(line, n, sizeof *line, by_place);
+    for (int i = 0; i < n; i++)
+      for (int k = i + 1; k < n; k++) {
+        int apart = line[k] - line[i];
+        if (line[k] >= 0) cut++; /* proved: of a copy */
+        if (apart > 9) break; /* open */
+        if (2 * apart < n) cut++; /* proved: no product wraps */
+        if (3 * apart < n) cut++; /* open */
+      }
+  }
+  printf("%d\\n", cut);
+  return 0;
+}
+"""
+)
+"""Places on a ring of `n`, which are moved and copied."""
 ASKED = "if (a[i] < 1440) cut++; /* asked */"
 OTHERS = {
     "as it is": ("", "", True),
@@ -90,7 +119,7 @@ OTHERS = {
 }  # fmt: skip
 
 
-def _rest(text: str, sign: str) -> tuple[set[int], set[int]]:
+def _rest(text: str, sign: str, *, every: bool = False) -> tuple[set[int], set[int]]:
     """Lines with a sign whose comparisons are asked, and which of them are not proved."""
     program = Program({"a.c": text}, "openmp", flags=("-O2",), inputs=INPUTS)
     with workspace() as folder:
@@ -107,9 +136,10 @@ def _rest(text: str, sign: str) -> tuple[set[int], set[int]]:
     rows = text.splitlines()
     lines = {n for n, row in enumerate(rows, 1) if sign in row}
     before, after = (
-        {c.at[1] for c, _ in x.comparisons if c.how in ("lt", "gt") and c.constant} & lines
+        {c.at[1] for c, _ in x.comparisons
+         if c.how in ("lt", "gt") and (c.constant or every)} & lines
         for x in (left, rest)
-    )
+    )  # fmt: skip
     return before, after
 
 
@@ -121,6 +151,19 @@ def test_what_is_drawn_from_a_range_stays_in_it_wherever_it_is_kept():
     assert {n for n in before if "/* proved" in rows[n - 1]} == before - after
     assert {n for n in before if "/* open" in rows[n - 1]} == after
     assert len(before) == 7
+
+
+@pytest.mark.skipif(bool(LACKING), reason=LACKING)
+def test_what_is_a_copy_of_what_stays_in_a_range_stays_in_it_too():
+    """Stores that begin without a bound, as their own cell, or another's, has none yet."""
+    rows = RING.splitlines()
+    before, after = _rest(RING, "/* ", every=True)
+    assert {n for n in before if "/* proved" in rows[n - 1]} == before - after
+    assert {n for n in before if "/* open" in rows[n - 1]} == after
+    assert len(before) == 4
+    walk = RING.replace("(at[i] + draw(7) - 3 + n) % n", "at[i] + draw(7) - 3")
+    before, after = _rest(walk, "/* ", every=True)
+    assert after == before
 
 
 @pytest.mark.skipif(bool(LACKING), reason=LACKING)

@@ -265,6 +265,17 @@ REACHED = {
 #pragma omp critical
     sum += mine;
   }""",
+    "parts that come free": """  long best = -1;
+#pragma omp parallel
+  {
+    long mine = -1;
+#pragma omp for schedule(dynamic, 4) nowait
+    for (int i = 0; i < n; i++)
+      if (mine < 0 || a[i] % 1000 > mine) mine = a[i] % 1000;
+#pragma omp critical
+    if (mine >= 0 && (best < 0 || mine > best)) best = mine;
+  }
+  sum = best;""",
     "blocks": f"""{PRAGMA} \\
   schedule(static)
   for (int b = 0; b < n; b += 64)

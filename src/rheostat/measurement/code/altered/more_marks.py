@@ -110,7 +110,7 @@ def without_other_sizes(case: Case, whole: Sequence[Marked], left: Left) -> Left
     if not built.ok or case.reference.starts_dearly:
         return left
     for ranges in (*smaller(inputs.ranges), *greater(inputs.ranges)):
-        some = [replace(inputs, ranges=ranges).draw(rng, (0.0, 0.5)) for _ in range(SIZED)]
+        some = [replace(inputs, ranges=ranges).draw(rng) for _ in range(SIZED)]
         outputs = run(case.reference.built, some, None)
         known = [(g, o) for g, o in zip(some, outputs, strict=False) if o is not None]
         seen = taken_up(case, seen, known, partial(run, built))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from rheostat.measurement.code.reached.memory_cells import memory_cells
 
@@ -29,9 +29,10 @@ COMPARED = re.compile(
 BY_TYPE = re.compile(r", !tbaa(?:\.struct)? !\d+")
 """What tells objects apart by their types alone."""
 SIZED = re.compile(r"\[(\d+) x i\d+\]")
-MOST_ENDS, MOST_STORES, TURNS = 24, 48, 8
+SHIFTED = re.compile(r"= shl (?P<how>(?:n[us]w )*)i(?P<bits>\d+) (?P<of>%[^\s,]+), (?P<by>\d+)")
+MOST_ENDS, MOST_STORES, TURNS = 48, 48, 12
 MOST_GROWN = 2
-"""How often a range grows until it is taken for a sum's, which has no end."""
+"""How often an end of a range moves until it is taken for a sum's, which has none."""
 Range = tuple[int, int]
 
 
@@ -55,30 +56,32 @@ def held_ranges(
     plain = optimised(BY_TYPE.sub("", text))
     asked = _Held(plain or "", ends)
     held: dict[int, Range] = {}
-    for turn in range(TURNS if asked.cells else 0):
+    for _ in range(TURNS if asked.cells else 0):
         made = optimised(asked.text(held))
         came = bytes_of(made) if made else None
         if came is None:
             return None
-        kept = asked.kept(came)
-        if turn and all(_within(kept[i], r) for i, r in held.items()):
+        more = asked.guessed(asked.kept(came), held)
+        if more == held:
             return made if held else None
-        held = asked.guessed(kept, held, first=not turn)
+        held = more
     return None
 
 
 class _Held:
     def __init__(self, text: str, ends: Collection[int]) -> None:
-        self.rows = text.splitlines()
+        self.rows = [SHIFTED.sub(_multiplied, row) for row in text.splitlines()]
         every = [c for c in memory_cells(text) if len(c.stores) <= MOST_STORES]
         self.declared = () if "@rheostat_way(" in text else DECLARED
         self.cells = dict(enumerate(c for c in every if c.stores))
         near = {int(n) for row in self.rows for n in COMPARED.findall(row)}
         sizes = {int(n) for n in SIZED.findall(text)}
-        some = {n + d for n in (*near, *sizes, *ends) for d in (-1, 0, 1)} | {-1, 0, 1}
-        self.ends = sorted(sorted(some, key=abs)[: MOST_ENDS * 2])
+        stated, some = ({n + d for n in one for d in (-1, 0, 1)}
+                        for one in (ends, (*near, *sizes, 0)))  # fmt: skip
+        self.ends = sorted({*stated, *sorted(some, key=abs)[:MOST_ENDS]})
         self.asked: list[tuple[int, int, str, int]] = []
-        self.grown = Counter[int]()
+        self.grown = Counter[tuple[int, int]]()
+        self.tried = set[int]()
 
     def text(self, held: Mapping[int, Range]) -> str:
         """With ranges at the loads, and marks of each end before each store."""
@@ -90,7 +93,7 @@ class _Held:
                 before[row] = list(self._asked(i, row, c.type_))
             if i in held:
                 low, high = held[i]
-                known = f", !range !{{{c.type_} {low}, {c.type_} {high + 1}}}"
+                known = f", {range_said(c.type_, low, high)}"
                 behind |= dict.fromkeys(c.loads, known)
         rows = [r for n, row in enumerate(self.rows)
                 for r in (*before.get(n, ()), row + behind.get(n, ""))]  # fmt: skip
@@ -109,7 +112,7 @@ class _Held:
                 yield f"  call void @rheostat_way(i32 {number}, i64 {name}.way)"
 
     def _ends_of(self, type_: str) -> list[int]:
-        most = 1 << int(type_[1:]) - 1
+        most = _most(type_)
         return [e for e in self.ends if -most <= e < most - 1]
 
     def kept(self, came: Collection[int]) -> dict[int, list[Range]]:
@@ -120,7 +123,7 @@ class _Held:
             if OF_KEPT + 2 * k + 1 not in came:
                 proved.setdefault((cell, row, how), []).append(end)
         for i, c in self.cells.items():
-            most = 1 << int(c.type_[1:]) - 1
+            most = _most(c.type_)
             made[i] = [(n, n) for n in (*c.first, *self._constants(i))]
             for row in c.stores:
                 if (m := STORED.match(self.rows[row])) and m["value"].startswith("%"):
@@ -136,23 +139,74 @@ class _Held:
                 yield int(m["value"])
 
     def guessed(
-        self, kept: Mapping[int, list[Range]], held: Mapping[int, Range], *, first: bool
+        self, kept: Mapping[int, list[Range]], held: Mapping[int, Range]
     ) -> dict[int, Range]:
-        """Ranges that hold all of it; at first without stores that nothing bounds."""
-        made = {}
-        for i, c in self.cells.items():
-            most = 1 << int(c.type_[1:]) - 1
-            some = [r for r in kept[i] if not first or r[1] < most - 1]
-            some += [held[i]] if i in held else []
-            low, high = (
-                min((r[0] for r in some), default=-most),
-                max((r[1] for r in some), default=most),
-            )
-            self.grown[i] += i in held and (low, high) != held[i]
-            if high < most - 1 and (first or i in held) and self.grown[i] < MOST_GROWN:
-                made[i] = low, high
-        return made
+        """Ranges that hold what is kept, once all cells that stores bound have one.
+
+        A cell begins with what its bounded stores keep: others are copies of what has no range yet.
+        """
+        new = {i: r for i in self.cells if i not in self.tried and (r := self._bounded(i, kept[i]))}
+        self.tried |= new.keys()
+        if new:
+            return {**held, **new}
+        every = {i: self._grown(i, kept[i], r) for i, r in held.items()}
+        return {i: r for i, r in every.items() if r != self._whole(i)}
+
+    def _whole(self, cell: int) -> Range:
+        most = _most(self.cells[cell].type_)
+        return -most, most - 1
+
+    def _bounded(self, cell: int, kept: Sequence[Range]) -> Range | None:
+        """The range of the ends that are known; None where no store has one."""
+        low, high = self._whole(cell)
+        made = (min((r[0] for r in kept if r[0] > low), default=low),
+                max((r[1] for r in kept if r[1] < high), default=high))  # fmt: skip
+        return None if made == (low, high) else made
+
+    def _grown(self, cell: int, kept: Sequence[Range], r: Range) -> Range:
+        """A range with what is kept beyond it; an end that moves on and on is given up."""
+        made = min(r[0], *(k[0] for k in kept)), max(r[1], *(k[1] for k in kept))
+        ends = []
+        for side, end in enumerate(made):
+            self.grown[cell, side] += end != r[side]
+            moves_on = self.grown[cell, side] > MOST_GROWN
+            ends.append(self._whole(cell)[side] if moves_on else end)
+        return ends[0], ends[1]
 
 
-def _within(kept: Collection[Range], r: Range) -> bool:
-    return all(r[0] <= low and high <= r[1] for low, high in kept)
+def range_said(type_: str, low: int, high: int) -> str:
+    """What says between which ends a value lies; behind the greatest number is the least.
+
+    Parameters
+    ----------
+    type_ : str
+        Of whole numbers.
+    low, high : int
+        The ends, both with it.
+
+    >>> range_said("i32", 4, 9), range_said("i32", 0, 2**31 - 1)
+    ('!range !{i32 4, i32 10}', '!range !{i32 0, i32 -2147483648}')
+    """
+    behind = high + 1 if high < _most(type_) - 1 else -_most(type_)
+    return f"!range !{{{type_} {low}, {type_} {behind}}}"
+
+
+def _multiplied(m: re.Match[str]) -> str:
+    """A shift as a product, of which the compiler knows the range also where it is below 0.
+
+    >>> SHIFTED.sub(_multiplied, "  %a = shl nsw i32 %b, 3, !dbg !7")
+    '  %a = mul nsw i32 %b, 8, !dbg !7'
+    >>> SHIFTED.sub(_multiplied, "  %a = shl nsw i8 %b, 7")
+    '  %a = shl nsw i8 %b, 7'
+    """
+    by, bits = int(m["by"]), int(m["bits"])
+    return m[0] if by > bits - 2 else f"= mul {m['how']}i{bits} {m['of']}, {1 << by}"
+
+
+def _most(type_: str) -> int:
+    """One more than the greatest number of a type with a sign.
+
+    >>> _most("i8")
+    128
+    """
+    return 1 << int(type_[1:]) - 1

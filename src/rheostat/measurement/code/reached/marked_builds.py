@@ -27,7 +27,7 @@ NO_STACK = '.section .note.GNU-stack,"",%progbits\n'
 """Nothing on the stack is executed."""
 MOST_S = 60.0
 """CPU seconds of many inputs where nobody limits them."""
-EXCHANGES = re.compile(r"\s*%\S+ = cmpxchg ")
+MEETS = re.compile(r"\s*%\S+ = (?:cmpxchg |call i32 @__kmpc_dispatch_next_)")
 TURN = "@rheostat_reached_turn()"
 LINKED = BuildKind("reached", "clang", (), "-O1")
 
@@ -130,16 +130,20 @@ def keeping(program: Program, texts: dict[str, str], count: int, values: int) ->
 def with_turns(rows: Iterable[str]) -> Iterator[str]:
     """LLVM's text in which another thread may come before each exchange, which else never fails.
 
+    Also before the next part of a loop is taken, which else may all be one thread's.
+
     >>> [*with_turns(["  %0 = cmpxchg ptr %p, i32 %1, i32 %2 seq_cst seq_cst"])][0]
     '  call void @rheostat_reached_turn()'
+    >>> len([*with_turns(["  %7 = call i32 @__kmpc_dispatch_next_4(ptr @1, i32 %6)"])])
+    3
     """
-    exchanges = False
+    meets = False
     for row in rows:
-        if EXCHANGES.match(row):
-            exchanges = True
+        if MEETS.match(row):
+            meets = True
             yield f"  call void {TURN}"
         yield row
-    if exchanges:
+    if meets:
         yield f"declare void {TURN}"
 
 

@@ -21,7 +21,7 @@ from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.programs.program_inputs import ProgramInputs
 from rheostat.measurement.code.reached.constants import POINTER
-from rheostat.measurement.code.reached.held_ranges import held_ranges
+from rheostat.measurement.code.reached.held_ranges import held_ranges, range_said
 from rheostat.measurement.code.reached.marked_builds import LINKED
 from rheostat.measurement.code.reached.marks import Marked, still_asked
 from rheostat.measurement.code.reached.open_marks import Left, left_by
@@ -198,15 +198,18 @@ class _AnyInput:
         yield f"  call void @rheostat_way(i32 {OF_ROOM + 2 * number}, i64 {name}.way)"
 
     def _any(self, place: int, value: str, type_: str) -> Iterator[str]:
-        """Any number of a range: so many steps behind its first."""
+        """Any number of a range: one, or so many steps behind its first."""
         low, high = self.stated.stated[place]
         step = self.inputs.ranges[self.inputs.arguments[place - 1][1:-1]].multiple_of
+        made = f"call {type_} @rheostat_any_{type_}(), "
+        if step == 1:  # comparisons with it are bounded by the range that stands at it
+            yield f"  {value} = {made}{range_said(type_, low, high)}"
+            return
         first = -(-low // step) * step
         self.numbers += 1
         name = f"%rheostat_any.{self.numbers}"
-        count = max(1, (high - first) // step + 1)
-        yield (f"  {name} = call {type_} @rheostat_any_{type_}(), "
-               f"!range !{{{type_} 0, {type_} {count}}}")  # fmt: skip
+        last = max(0, (high - first) // step)
+        yield f"  {name} = {made}{range_said(type_, 0, last)}"
         yield f"  {name}.steps = mul nuw nsw {type_} {name}, {step}"
         yield f"  {value} = add nsw {type_} {name}.steps, {first}"
 
