@@ -19,7 +19,7 @@ from rheostat.measurement.code.surroundings import another_library
 from rheostat.measurement.code.surroundings.another_library import (
     OTHERWISE,
     UNSIGNED,
-    _resorted,
+    _reordered,
     elsewhere,
 )
 from rheostat.measurement.code.verdict import Finding
@@ -187,10 +187,16 @@ def test_what_c_leaves_open_is_done_otherwise_where_it_is_asked_for(case, box, m
 
 def test_sorts_of_c_plus_plus_are_replaced_but_where_a_build_is_the_program_s_own(case):
     sorts = Program({"a.cpp": "std::sort(v.begin(), v.end());"}, flags=("-O2",))
-    assert _resorted(sorts).flags == ("-include", "another_library.h", "-O2")
+    reordered, plain = _reordered(sorts)
+    assert reordered.flags == ("-include", "another_library.h", "-O2")
+    assert plain is sorts
+    holds = replace(sorts, files={"a.cpp": "std::multimap<int, int> m;"})
+    both, order, plain = _reordered(holds)  # containers of the program's own may not build so
+    assert [p.flags[1] for p in (both, order)] == ["another_containers.h", "another_library.h"]
+    assert set(both.files) == {"a.cpp", "another_containers.h", "another_library.h"}
     for other in (replace(sorts, build=("make",)), Program({"a.c": "sort (v);"}),
                   Program({"a.cpp": "resort(v);"})):  # fmt: skip
-        assert _resorted(other) is other
+        assert _reordered(other) == (other,)
 
 
 def test_sorts_are_replaced_only_where_equal_elements_are_done_otherwise(case, box, monkeypatch):

@@ -20,7 +20,7 @@ from rheostat.measurement.code.sandboxed.capture import SandboxRun
 from rheostat.measurement.code.verdict import Finding
 from rheostat.measurement.code.workbench import Built
 
-LIBRARY, HEADER = "another_library", "another_library.h"
+LIBRARY, HEADER, CONTAINERS = "another_library", "another_library.h", "another_containers.h"
 ASKS = re.compile(
     r"omp_get_num_procs|sysconf|get_nprocs(?:_conf)?|std::thread::hardware_concurrency"
 )
@@ -36,6 +36,7 @@ LEFT_OPEN = re.compile(
 BY_OPENCL = {"clGetDeviceInfo": "sysconf", "clGetEventProfilingInfo": "clock_gettime"}
 """By what OpenCL's library answers where kernels are compiled beforehand."""
 SORTS = re.compile(r"\b(?:sort|partial_sort|nth_element)\s*\(")
+CONTAINS = re.compile(r"\b(?:unordered_(?:multi)?(?:map|set)|multi(?:map|set)|priority_queue)\b")
 SOME = 128
 """Of many inputs, how many are run so."""
 NAMED, ANOTHER_PLACE = "__FILE__", "/home/somebody_else/a_longer_path/program2.cc"
@@ -79,8 +80,10 @@ def elsewhere(case: Case) -> list[Finding]:
             flags: tuple[str, ...] = flags, how: str = how,
         ) -> list[str | None]:  # fmt: skip
             program = replace(program, flags=(*flags, *program.flags))
-            made = case.bench.build(_resorted(program), case.kind) if how == OTHERWISE else None
-            made = made if made and made.ok else case.bench.build(program, case.kind)
+            for one in _reordered(program) if how == OTHERWISE else (program,):
+                made = case.bench.build(one, case.kind)
+                if made.ok:
+                    break
             limits = case.limits(case.reference.expected[0], threads)
             return case.bench.run_each(made, inputs, limits, environment=environment,
                                        threads=threads, beside=(LIBRARY,))  # fmt: skip
@@ -111,7 +114,7 @@ def _ways(case: Case) -> Iterator[tuple[str, dict[str, str], int, tuple[str, ...
     if asks_group(case.candidate):
         for count in GROUPS:
             yield f" and {count} work-items in a group at most", {SMALL_GROUP: str(count)}, 1, ()
-    if any(LEFT_OPEN.fullmatch(n) for n in names) or _sorts(case.candidate):
+    if any(LEFT_OPEN.fullmatch(n) for n in names) or _order_open(case.candidate):
         yield OTHERWISE, {"RHEOSTAT_LIBRARY": "1"}, 1, ()
 
 
@@ -181,15 +184,21 @@ def known_inputs(case: Case) -> list[tuple[ProgramInput, str]]:
     return [*((e.given, e.output) for e in every), *many]
 
 
-def _sorts(program: Program) -> bool:
+def _order_open(program: Program) -> bool:
+    """Whether C++'s library decides in it which of equal elements comes first."""
     text = program.text
-    return program.is_cxx and program.language != "cuda" and bool(SORTS.search(text))
+    own = program.is_cxx and program.language != "cuda"
+    return own and bool(SORTS.search(text) or CONTAINS.search(text))
 
 
-def _resorted(program: Program) -> Program:
-    """The program, its calls of std::sort and the like replaced; by its own build as it is."""
-    if program.build or not _sorts(program):
-        return program
-    text = bundled("runtimes", HEADER)
-    flags = ("-include", HEADER, *program.flags)
-    return replace(program, files={**program.files, HEADER: text}, flags=flags)
+def _reordered(program: Program) -> tuple[Program, ...]:
+    """The program with another std::sort and other containers, as it is where that is no C++.
+
+    The first that builds is meant; by its own build it is left as it is.
+    """
+    if program.build or not _order_open(program):
+        return (program,)
+    headers = (CONTAINERS, HEADER) if CONTAINS.search(program.text) else (HEADER,)
+    files = {**program.files, **{h: bundled("runtimes", h) for h in (HEADER, *headers)}}
+    flags = (("-include", h, *program.flags) for h in headers)
+    return *(replace(program, files=files, flags=f) for f in flags), program
