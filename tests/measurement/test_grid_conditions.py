@@ -55,6 +55,30 @@ def test_units_are_those_of_the_names(tmp_path) -> None:
     assert made.span_s() == (NEW_YEAR_S, NEW_YEAR_S)
 
 
+@pytest.mark.parametrize(
+    ("heading", "per_kwh"),
+    [
+        ("price_ct_per_kwh", 0.3),
+        ("Strompreis [ct/kWh]", 0.3),
+        ("price_cents_per_kWh", 0.3),
+        ("price_ore_per_kwh", 0.3),
+        ("p/kWh", 0.3),
+        ("price_eur_per_kwh", 30.0),
+        ("EUR/kWh", 30.0),
+        ("price (EUR/MWh)", 0.03),
+    ],
+)
+def test_a_price_in_hundredths_is_in_the_whole(heading, per_kwh, tmp_path) -> None:
+    made = read(tmp_path, "a.csv", f"time,{heading}\n00:00,30\n12:00,30\n")
+    assert made.price_per_kwh.values == pytest.approx((per_kwh, per_kwh))
+
+
+@pytest.mark.parametrize("heading", ["price", "price_pct", "ct_per_h", "share_per_kwh"])
+def test_a_price_of_no_unit_is_refused(heading, tmp_path) -> None:
+    with pytest.raises(DataError, match="price_ct_per_kwh"):
+        read(tmp_path, "a.csv", f"time,{heading}\n00:00,30\n")
+
+
 def test_a_clocks_times_are_each_days_in_the_sites_zone(tmp_path) -> None:
     text = "time,available_share\n20:00,1\n17:00,.8\n"
     july = NEW_YEAR_S + 190 * 86_400

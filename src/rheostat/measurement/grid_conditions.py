@@ -26,10 +26,14 @@ from rheostat.measurement.tables import read_table
 DAY_S = 86_400.0
 LB_PER_MWH = 0.45359237
 """Grams per kWh in one pound per MWh: exact by definition of the pound."""
+_HUNDREDTH = "(cts?|cents?|c|p|pence|rp|rappen|gr|grosz|[oø]re|öre)"
+_WHOLE = "(eur|euros?|usd|dollars?|gbp|chf|sek|nok|dkk|pln|czk|huf|jpy|cny|inr|aud|cad|€|\\$|£)"
 COLUMNS: tuple[tuple[str, str, float], ...] = (
-    (r"(price|tariff)(_[a-z]{3})?_per_kwh", "price_per_kwh", 1.0),
-    (r"(price|tariff)(_[a-z]{3})?_per_mwh", "price_per_kwh", 1e-3),
-    (r"carbon_(intensity_)?g(co2(eq)?)?_per_kwh|carbonintensity", "carbon_g_per_kwh", 1.0),
+    (rf"(\w*(price|tariff|preis|prix)_)?{_HUNDREDTH}_per_kwh", "price_per_kwh", 1e-2),
+    (rf"(price|tariff)(_[a-z]{{3}})?_per_kwh|(\w+_)?{_WHOLE}_per_kwh", "price_per_kwh", 1.0),
+    (rf"(price|tariff)(_[a-z]{{3}})?_per_mwh|(\w+_)?{_WHOLE}_per_mwh", "price_per_kwh", 1e-3),
+    (r"carbon_(intensity_)?g(_?co2_?(eq?)?)?_per_kwh|carbonintensity", "carbon_g_per_kwh", 1.0),
+    (r"(\w+_)?g_?co2_?(eq?)?_per_kwh", "carbon_g_per_kwh", 1.0),
     (r"carbon_(intensity_)?kg_per_mwh", "carbon_g_per_kwh", 1.0),
     (r"(carbon_)?lbs?(_co2)?_per_mwh", "carbon_g_per_kwh", LB_PER_MWH),
     (r"available_w", "available_w", 1.0),
@@ -131,20 +135,16 @@ def read_grid(path: str | Path, zone: str = "UTC", at_s: float = 0.0) -> GridCon
     """
     json = Path(path).suffix.lower() == ".json"
     frame = pl.DataFrame(_rows(read_json(path), str(path))) if json else read_table(path)
-    named = {c: c.strip().lower().replace(" ", "_").replace("/", "_per_") for c in frame.columns}
+    named = {c: _plain(c) for c in frame.columns}
     when = next((c for t in TIMES for c, n in named.items() if n == t), None)
-    matched = [
-        (c, quantity, scale)
-        for c, n in named.items()
-        for pattern, quantity, scale in COLUMNS
-        if re.fullmatch(pattern, n)
-    ]
+    known = {c: _known(n) for c, n in named.items()}
+    matched = [(c, *of) for c, of in known.items() if of is not None]
     problems = []
     if when is None:
         problems.append(f"expected a column of time ({', '.join(TIMES)}), got {_list(named)}")
     if not matched:
         problems.append(
-            "expected a column that says quantity and unit (price_per_kwh, price_per_mwh, "
+            "expected a column that says quantity and unit (price_per_kwh, price_ct_per_kwh, "
             f"carbon_g_per_kwh, available_kw, available_share, ...), got {_list(named)}"
         )
     twice = sorted({q for _, q, _ in matched if [f[1] for f in matched].count(q) > 1})
@@ -155,6 +155,26 @@ def read_grid(path: str | Path, zone: str = "UTC", at_s: float = 0.0) -> GridCon
     return GridConditions(
         **{q: _series(moments, frame[c], s, repeat_s, f"{path}: {c}") for c, q, s in matched}
     )
+
+
+def _known(name: str) -> tuple[str, float] | None:
+    """What a column is, and one of its unit in ours, by the first pattern that fits.
+
+    >>> _known("price_ore_per_kwh"), _known("price_eur_per_kwh"), _known("price")
+    (('price_per_kwh', 0.01), ('price_per_kwh', 1.0), None)
+    """
+    fits = ((q, scale) for pattern, q, scale in COLUMNS if re.fullmatch(pattern, name))
+    return next(fits, None)
+
+
+def _plain(heading: str) -> str:
+    """A heading in small letters, its words joined as ours are.
+
+    >>> _plain("Price [EUR/MWh]"), _plain("ct/kWh")
+    ('price_eur_per_mwh', 'ct_per_kwh')
+    """
+    words = heading.lower().replace("/", " per ")
+    return re.sub(r"[\s_()\[\],:]+", "_", words).strip("_")
 
 
 def _list(names: Iterable[str]) -> str:

@@ -24,6 +24,7 @@ from rheostat.core.texts.formulas import unmarked
 from rheostat.errors import DataError, FileKindError
 from rheostat.measurement.checks import ROW, note_rows
 from rheostat.measurement.lines import LONGEST, beginning, raw_lines
+from rheostat.measurement.runs.diverged import parted_results, with_no_number
 from rheostat.measurement.runs.ends import with_state
 from rheostat.measurement.runs.grouped_numbers import EMPTY, plain_numbers
 from rheostat.measurement.runs.languages import SUMMARY
@@ -192,9 +193,11 @@ def typed_frame(
     ([(0, 1, 'lbm'), (2, 2, None)], [])
     """
     made = {ROW: pl.Series(rows)}
+    cells, diverged = parted_results(cells)
     cells, ends, notes = parted(cells, rows)
     for name, column in cells.items():
         made[name], bad = _typed(column) if not LABEL.fullmatch(name) else (_words(column), [])
+        made[name] = with_no_number(made[name], diverged.get(name, ()))
         if bad:
             notes.append(note_rows(f"{name}: not a number, null", [rows[i] for i in bad]))
     return with_state(pl.DataFrame(made), ends), notes

@@ -9,6 +9,7 @@ import polars as pl
 
 from rheostat.core.jobs import Note
 from rheostat.measurement.checks import ROW, note_rows
+from rheostat.measurement.runs.diverged import with_diverged
 from rheostat.measurement.runs.failure_words import reads_failed
 from rheostat.measurement.runs.guess import guess_name
 from rheostat.measurement.runs.languages import FINISHED, UNFINISHED
@@ -106,7 +107,9 @@ def with_ends(table: pl.DataFrame, asked: Collection[str] = ()) -> tuple[pl.Data
     stated = {"state", "exit_code"} & set(table.columns)
     table, notes = _by_state(table) if stated else (table, [])
     table, said, columns = with_remarks(table, asked)
-    return table, [*notes, *said, *([] if stated else _perhaps_ends(table.drop(columns)))]
+    perhaps = [] if stated else _perhaps_ends(table.drop(columns))
+    table, diverged = with_diverged(table, asked)
+    return table, [*notes, *said, *diverged, *perhaps]
 
 
 def _yes_or_no(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:

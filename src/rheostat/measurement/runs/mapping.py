@@ -1,7 +1,7 @@
 """A column mapping: our names on the left, theirs on the right, in TOML or as flags.
 
 As flags (``--column``): ``runtime_s=wall_s``, ``power_w=power_cpu_W+power_dram_W``,
-``runtime_s=1/speed``, ``energy_j=energy*3.6e6``; ``randomized==1`` is a value of all rows.
+``runtime_s=1/speed``, ``energy_j=kWh*3.6e6`` or ``t/1000``; ``randomized==1`` is of all rows.
 
 [columns]
 runtime_s = "wall_s"
@@ -33,7 +33,7 @@ from rheostat.measurement.counters.rates import COUNTERS
 from rheostat.measurement.runs.header_units import either_prefix, split_unit
 
 SPELLED = re.compile(
-    r"\s*(?P<over>1\s*/)?\s*(?P<rest>.+?)\s*(\*\s*(?P<scale>\d+\.?\d*(e[-+]?\d+)?)\s*)?"
+    r"\s*(?P<over>1\s*/)?\s*(?P<rest>.+?)\s*((?P<by>[*/])\s*(?P<scale>\d+\.?\d*(e[-+]?\d+)?)\s*)?"
 )
 RATE = re.compile(
     r"(_|\b)per_?(s|sec(ond)?s?|min(ute)?s?|h|hours?)\b|/ ?(s|sec|min|h|d(ay)?)\b|throughput"
@@ -332,7 +332,7 @@ def _spelled(theirs: Any, headings: Collection[str]) -> Any:
     if not whole or not set(names) <= set(headings):
         return _divided(theirs, headings)
     how = {"from": names, "inverse": bool(of["over"])}
-    return how | ({"scale": float(scale)} if scale else {})
+    return how | ({"scale": float(scale) ** (-1 if of["by"] == "/" else 1)} if scale else {})
 
 
 def _divided(theirs: str, headings: Collection[str]) -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -136,11 +136,11 @@ def read_records(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFram
 def _rows_in(text: str, unknown: list[str]) -> list[Any]:
     """Rows of a list, of a document around them, or of lines; words that are no number apart."""
     if text[:1] == "[":
-        rows: list[Any] = parse_json(text, constant=unknown.append)  # which returns None
+        rows: list[Any] = parse_json(text, constant=_not_a_number(unknown))
         return rows
     said = list[str]()
     try:
-        document = parse_json(text, constant=said.append)
+        document = parse_json(text, constant=_not_a_number(said))
     except ValueError:
         return [_line(x, unknown) for x in text.splitlines() if x]
     unknown += said
@@ -182,9 +182,19 @@ def _named(path: str, paths: Collection[str] = ()) -> str:
 def _line(text: str, unknown: list[str]) -> Any:
     """The object in a line; None for a line that is no JSON, so that it is noted as no row."""
     try:
-        return parse_json(text, constant=unknown.append)
+        return parse_json(text, constant=_not_a_number(unknown))
     except ValueError:
         return None
+
+
+def _not_a_number(unknown: list[str]) -> Callable[[str], str]:
+    """What NaN and Infinity are in a cell, the word of an empty one; each is kept in a list."""
+
+    def noted(word: str) -> str:
+        unknown.append(word)
+        return "NaN"
+
+    return noted
 
 
 def _cell(value: Any) -> str:

@@ -143,13 +143,13 @@ def their_name(names: Iterable[str], ours: str) -> str | None:
     return min((n for n in names if ours in _ours(n)), key=lambda n: n != ours, default=None)
 
 
-def has_unit(name: str) -> bool:
-    """Whether a name of a moment says its unit.
+def seconds_of_moment(name: str) -> float | None:
+    """Seconds of the unit that a name of a moment says, or None.
 
-    >>> has_unit("timestamp_ms"), has_unit("arrival_time")
-    (True, False)
+    >>> seconds_of_moment("timestamp_ms"), seconds_of_moment("arrival_time")
+    (0.001, None)
     """
-    return name == "submit_s" or _unit(name, MOMENTS["submit_s"]) is not None
+    return 1.0 if name == "submit_s" else _unit(name, MOMENTS["submit_s"])
 
 
 def _columns(frame: pl.DataFrame, known: dict[str, str]) -> dict[str, str]:

@@ -22,6 +22,7 @@ from rheostat.core.vocabulary import table
 from rheostat.errors import DataError, FileKindError
 from rheostat.measurement.checks import ROW, rows_where
 from rheostat.measurement.serving.frames import frame_of, not_found
+from rheostat.measurement.serving.named_columns import named_columns
 from rheostat.measurement.serving.prefix_text import prefix_blocks_of
 from rheostat.measurement.serving.recorded_names import WEEK_S, in_seconds, is_recorded
 from rheostat.measurement.serving.requests import COLUMNS
@@ -110,8 +111,7 @@ def raw_frame(path: Path, columns: Mapping[str, str] | None = None) -> pl.DataFr
         if b'"metrics"' in start and b'"request_start_ns"' in start:
             return _of_aiperf(path)
     frame = _flat(_listed(path) if b'"data"' in start else frame_of(path, WHAT))
-    theirs = {t: o for o, t in (columns or {}).items() if t in frame.columns and t != o}
-    return frame.rename(theirs)
+    return named_columns(frame, columns)
 
 
 def _listed(path: Path) -> pl.DataFrame:

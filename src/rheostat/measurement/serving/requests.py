@@ -26,6 +26,7 @@ from rheostat.errors import DataError
 from rheostat.measurement.checks import rows_where
 from rheostat.measurement.dates import iso_seconds
 from rheostat.measurement.serving.frames import frame_of, not_found
+from rheostat.measurement.serving.named_columns import named_columns
 from rheostat.measurement.serving.prefix_text import text_blocks, text_in_order
 from rheostat.measurement.serving.prompt_text import prompt_text, text_of
 
@@ -93,9 +94,7 @@ def read_requests(
         if start[:1] in (b"{", b"[")
         else frame_of(path, "table of requests")
     )
-    frame = frame.rename(
-        {t: o for o, t in (columns or {}).items() if t in frame.columns and t != o}
-    )
+    frame = named_columns(frame, columns)
     missing = [c for c in ("prompt", "output_tokens") if c not in frame.columns]
     if missing and is_requests(frame.columns):
         frame, missing = _of_rows(frame.iter_rows(named=True), in_order), []

@@ -18,11 +18,12 @@ from rheostat.errors import DataError
 from rheostat.measurement.checks import rows_where
 from rheostat.measurement.dates import iso_seconds
 from rheostat.measurement.serving.frames import frame_of, not_found
+from rheostat.measurement.serving.named_columns import named_columns
 from rheostat.measurement.serving.prefix_text import LISTS, prefix_blocks_of
 from rheostat.measurement.serving.recorded_names import (
-    has_unit,
     in_seconds,
     said_of_answers,
+    seconds_of_moment,
     their_name,
 )
 from rheostat.measurement.serving.recorded_requests import SHARED, is_record, read_recorded
@@ -78,8 +79,7 @@ def read_traffic(
             )  # fmt: skip
             break
     else:
-        theirs = {t: o for o, t in (columns or {}).items() if t in frame.columns and t != o}
-        frame = frame.rename(theirs)
+        frame = named_columns(frame, columns)
         frame = frame.with_columns(_beside_lengths(frame))
         if texts and "prompt_tokens" in frame.columns:
             tokens = frame["prompt_tokens"].cast(pl.Float64, strict=False)
@@ -121,8 +121,10 @@ def _by_their_names(frame: pl.DataFrame, path: Path) -> tuple[pl.DataFrame, tupl
     if set(theirs) != set(NAMES):
         return frame, ()
     made, notes = in_seconds(frame.select(theirs.values()), path)
-    said = ", ".join(f"{o} = {t}" for o, t in theirs.items() if o != t)
-    unit = " (without a unit in its name: seconds)" * (not has_unit(theirs["submit_s"]))
+    scale = seconds_of_moment(theirs["submit_s"])
+    times = {"submit_s": f" x {scale:g}"} if scale not in (None, 1.0) else {}
+    said = ", ".join(f"{o} = {t}{times.get(o, '')}" for o, t in theirs.items() if o != t)
+    unit = " (without a unit in its name: seconds)" * (scale is None)
     return made.select(NAMES).with_columns(_beside_lengths(frame)), (
         Note(f"guessed: {said}{unit}"),
         *notes,

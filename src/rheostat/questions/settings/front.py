@@ -44,6 +44,7 @@ from rheostat.questions.settings.unlike_runs import (
     tell_ended_badly,
     tell_unlike,
 )
+from rheostat.questions.settings.worse_results import tell_worse, without_failed
 from rheostat.recipes.nodecount import earlier, own_runs
 from rheostat.tradeoff import all_settings
 from rheostat.tradeoff.all_settings import RUNTIME_ENERGY
@@ -266,6 +267,7 @@ def front(
     answer = SettingsAnswer(front=options, request=request, log=log)
     given = request if _known(request, space) else None
     own = _own(options, request if runs is None else {}, learner, space.names)
+    own = without_failed(own, runs, space.names)
     rule, held = parse_rules(rule, limits, given)
     try:
         taken = chosen(answer, (our_rule(jobs, rule), held), own)
@@ -273,6 +275,7 @@ def front(
         raise stop if runs is None else _of_measured(stop, options) from None
     if runs is not None:
         tell_ended_badly(runs, taken.choice.setting)
+        tell_worse(runs, taken.choice.setting)
     return taken
 
 
