@@ -168,5 +168,8 @@ def test_the_energy_of_a_step_goes_with_the_time_of_one(tmp_path):
     text = lines("nodes,time per step (ms),energy per step (J),steps", "{n},{s},{j},500")
     (file := tmp_path / "runs.csv").write_text(text)
     assert read(file).frame["energy_j"].to_list() == JOULES
-    (file := tmp_path / "whole.csv").write_text(text.replace("time per step (ms)", "wall_s"))
+    text = text.replace("time per step (ms)", "wall_s")
+    (file := tmp_path / "steps.csv").write_text(text)
+    assert read(file).frame["energy_j"].to_list() == [500 * j for j in JOULES]
+    (file := tmp_path / "whole.csv").write_text(text.replace("steps", "batches"))
     assert "energy_j" not in read(file).columns

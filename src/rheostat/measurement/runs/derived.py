@@ -13,6 +13,7 @@ from rheostat.core.jobs import Note
 from rheostat.errors import DataError
 from rheostat.measurement.checks import ROW, note_rows
 from rheostat.measurement.runs.guess import TIMES_PARTS, guess_name
+from rheostat.measurement.runs.pieces import of_all_pieces
 from rheostat.measurement.runs.relative_times import relative_energy, relative_times
 
 PER_NODE = re.compile(r"ppn|(cores?|cpus?|proc(essor)?s|ranks|tasks)_?per_?(node|host)")
@@ -26,12 +27,18 @@ OF_ONE = re.compile(
     rf"([ _]*[(\[]?(?P<behind>{_UNIT})[)\]]?)?"
 )
 """``power per node (kW)``, ``Power (W/node)``, ``gpu_power_w_per_gpu``."""
-OF_A_STEP = re.compile(r"(ns|us|ms|s|sec|min|h) ?/ ?(epoch|step|iter(?:ation)?|run)")
-"""``s/epoch``."""
+_PER = r"(?: ?/ ?|[ _]per[ _])"
+OF_A_STEP = re.compile(rf"(ns|us|ms|s|sec|min|h){_PER}(epoch|step|iter(?:ation)?|run)")
+"""``s/epoch``, ``ms_per_step``."""
 ENERGY_OF_A_PIECE = re.compile(
-    r"([kmM]?(?:J|Wh)) ?/ ?(it|epoch|step|iter(?:ation)?|run|sample|im(?:a)?ge?)"
+    rf"([kmM]?(?:J|Wh)){_PER}(it|epoch|step|iter(?:ation)?|run|sample|im(?:a)?ge?)"
 )
-"""``kJ/epoch``."""
+"""``kJ/epoch``, ``J_per_step``."""
+AMOUNT_OF_A_PIECE = re.compile(
+    rf"(energy|time) ?/ ?(epoch|step|iter(?:ation)?|run|sample|im(?:a)?ge?)"
+    rf"(?:[ _]*[(\[]?({_UNIT}|[mun]?s|min|h)[)\]]?)?"
+)
+"""``energy/step [J]``."""
 BOUND = re.compile(r"min|max|peak|limit|cap|idle|std|tdp|rated", re.IGNORECASE)
 READINGS = {"begin": "end", "start": "end", "before": "after", "initial": "final"}
 """Words of a meter's readings: energies that are none of a run."""
@@ -62,7 +69,8 @@ def told_by_others(frame: pl.DataFrame, taken: Collection[str]) -> tuple[pl.Data
     if {"energy_j", "power_w"} & set(taken):
         return frame, notes
     frame, saved = relative_energy(frame)
-    return frame, [*notes, *saved]
+    frame, pieced = (frame, list[Note]()) if "runtime_s" in taken else of_all_pieces(frame)
+    return frame, [*notes, *saved, *pieced]
 
 
 def runtime_of_parts(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
@@ -164,6 +172,8 @@ def of_one_part(columns: Sequence[str]) -> dict[str, str]:
     made = {c: f"time_per_{m[2]}_{m[1]}" for c in columns if (m := OF_A_STEP.fullmatch(c))}
     made |= {c: f"energy_per_{m[2]}_{m[1]}" for c in columns
              if (m := ENERGY_OF_A_PIECE.fullmatch(c))}  # fmt: skip
+    made |= {c: f"{m[1]}_per_{m[2]}{f'_{m[3]}' if m[3] else ''}" for c in columns
+             if (m := AMOUNT_OF_A_PIECE.fullmatch(c))}  # fmt: skip
     for column in columns:
         match = OF_ONE.fullmatch(column)
         if match is None or BOUND.search(column):

@@ -13,11 +13,13 @@ import polars as pl
 from rheostat.core.jobs import JobTable
 from rheostat.core.vocabulary import VOCABULARY
 from rheostat.measurement.runs.cell_units import PLAIN_NUMBERS
-from rheostat.measurement.runs.derived import only_grows
+from rheostat.measurement.runs.derived import BOUND, only_grows
 from rheostat.measurement.runs.header_units import split_unit
 from rheostat.measurement.runs.mapping import YIELD
 from rheostat.tradeoff.rules import Weighted
 
+OF_A_PIECE = re.compile(r"per_(epoch|step|it|iter(?:ation)?|sample|im(?:a)?ge?)(?![a-z])")
+"""Energies of one of many steps."""
 POWERED = re.compile(r"energy|power|joule|watt|_j$|_w$|/ ?k?(j|wh|w)[)\]]?$")
 RATE = re.compile(
     r"per_s(ec|econd)?$|/ ?(s(ec|econd)?|min|h(our)?|day)[)\]]?$|flops?$|throughput|mlups|rate$"
@@ -64,12 +66,19 @@ def perhaps(jobs: JobTable, measured: Sequence[str]) -> list[str]:
     ours, pattern = ("energy_j", POWERED) if "runtime_s" in measured else (ours, pattern)
     own = [c for c in jobs.columns if c not in VOCABULARY and jobs.frame[c].count()
            and "%" not in their_name(jobs, c)]  # fmt: skip
+    own = [c for c in own if not (ours == "energy_j" and BOUND.search(their_name(jobs, c)))]
     spoken = [c for c in own if pattern.search(c.lower())]
     powered = [c for c in spoken if not TOKENS.search(c.lower())]
     powered = powered or [c for c in spoken if RATE.search(c.lower())]
     names = [their_name(jobs, c) for c in powered]
     if not names:
         return []
+    if ours == "energy_j" and (piece := OF_A_PIECE.search(names[0])):
+        return [
+            f"{names[0]} is of one {piece[1]}, and runtime_s ({their_name(jobs, 'runtime_s')}) is "
+            f"not: write how many each run did in a column {piece[1]}s, or name the time of one: "
+            f"--column runtime_s=THEIRS --column {quote(f'energy_j={names[0]}')}"
+        ]
     rate = ours == "runtime_s" and RATE.search(names[0].lower())
     watts = split_unit(names[0])[1] == "_w" or re.search("^(?!.*energy).*power", names[0].lower())
     ours = "power_w" if ours == "energy_j" and watts and not YIELD.search(names[0]) else ours
