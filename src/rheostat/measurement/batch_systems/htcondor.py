@@ -1,7 +1,8 @@
 """``condor_history -json``, or ``-af:h``, of HTCondor: a job has CPUs of one machine, so no nodes.
 
-Of a job that was started anew the last run counts.  Where nothing says when a job left, it ran
-for its wall-clock time, if it was started once: that time is of all runs together.
+Of a job that was started anew the last run counts, and ``requeued_core_hours`` has what those
+before it used: its wall-clock time is of all runs together.  Where nothing says when a job left, it
+ran for that time, if it was started once.
 """
 
 from __future__ import annotations
@@ -37,7 +38,14 @@ HEADINGS = (
 STATES = {1: PENDING, 2: RUNNING, 3: CANCELLED, 4: COMPLETED, 5: PENDING}
 MIB = 2.0**20
 TRUE = ("True", "true")
-LAST_RUN = "runtime_s is that of a job's last run, where it was started anew"
+LAST_RUN = (
+    "runtime_s is that of a job's last run, where it was started anew; what the runs before used "
+    "is in requeued_core_hours"
+)
+NO_TOTAL = (
+    "was started anew, and no RemoteWallClockTime tells for how long it ran before: those "
+    "core-hours are in no figure; condor_history -json has it"
+)
 
 
 def _job(record: Record, zone: ZoneInfo) -> dict[str, Any] | None:
@@ -52,6 +60,7 @@ def _job(record: Record, zone: ZoneInfo) -> dict[str, Any] | None:
     if over and start and done is None and (count(record.get("NumJobStarts")) or 1) == 1:
         took = number(record.get("RemoteWallClockTime"))
         done = start + took if took else None
+    cores = count(record.get("RequestCpus")) or count(record.get("CpusProvisioned"))
     failed = bool(number(record.get("ExitCode"))) or str(record.get("ExitBySignal")) in TRUE
     memory = number(record.get("RequestMemory"))
     name = str(record.get("JobBatchName") or PurePosixPath(str(record.get("Cmd") or "")).name)
@@ -61,12 +70,35 @@ def _job(record: Record, zone: ZoneInfo) -> dict[str, Any] | None:
         "account": record.get("AccountingGroup"), "app": name or None,
         "submit_s": moment_s(record["QDate"], zone), "start_s": start,
         "end_s": done if over else None,
-        "cores": count(record.get("RequestCpus")) or count(record.get("CpusProvisioned")),
+        "cores": cores, "requeued_core_hours": _core_hours_before(record, start, done, cores),
         "gpus": count(record.get("RequestGpus") or record.get("RequestGPUs")),
         "memory_b": memory * MIB if memory else None,
         "state": FAILED if state == COMPLETED and failed else state,
         "exit_code": str(record["ExitCode"]) if "ExitCode" in record else None,
     }  # fmt: skip
+
+
+def _started_anew(record: Record) -> bool:
+    first, last = (record.get(n) for n in ("JobStartDate", "JobCurrentStartDate"))
+    return (count(record.get("NumJobStarts")) or 1) > 1 or (
+        bool(last) and first not in (None, last)
+    )
+
+
+def _core_hours_before(
+    record: Record, start: float | None, done: float | None, cores: int | None
+) -> float | None:
+    """What a job's runs before its last one used; None where nothing tells, or there were none."""
+    total = number(record.get("RemoteWallClockTime"))
+    if not _started_anew(record) or total is None or start is None or done is None or not cores:
+        return None
+    return cores * max(0.0, total - (done - start)) / 3600.0
+
+
+def _unread(record: Record) -> str:
+    """What is lacking of a job that was started anew."""
+    known = number(record.get("RemoteWallClockTime")) is not None
+    return NO_TOTAL if _started_anew(record) and not known else ""
 
 
 def _id(record: Record) -> str:
@@ -96,5 +128,5 @@ def _records(path: Path) -> Iterator[tuple[int, Record]]:
 
 HTCONDOR = BatchSystem(
     "htcondor", ABOUT, rb'\s*\[\s*\{[^{}]{0,20000}?"(ClusterId|QDate|GlobalJobId)"\s*:|' + HEADINGS,
-    _records, _job, notes=(LAST_RUN,),
+    _records, _job, notes=(LAST_RUN,), unread=_unread,
 )  # fmt: skip

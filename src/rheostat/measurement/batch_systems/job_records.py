@@ -17,7 +17,10 @@ from rheostat.core.storage.files import ordinary_file
 from rheostat.core.storage.json_files import read_document
 from rheostat.core.vocabulary import VOCABULARY
 from rheostat.errors import DataError
+from rheostat.measurement.batch_systems.earlier_runs import EARLIER, SIZES, latest, with_none
+from rheostat.measurement.batch_systems.earlier_runs import TYPES as EARLIER_TYPES
 from rheostat.measurement.checks import ROW, as_jobs, note_rows
+from rheostat.measurement.slurm.latest_runs import ANEW
 from rheostat.measurement.slurm.sacct import TYPES
 from rheostat.measurement.slurm.sacct_clock import time_zone
 
@@ -27,7 +30,7 @@ COMPLETED, FAILED, CANCELLED, TIMEOUT, RUNNING, PENDING = (
 KEPT = (
     ROW, "job_id", "user", "group", "account", "app", "partition", "submit_s", "start_s", "end_s",
     "nodes", "cores", "gpus", "memory_b", "time_limit_s", "runtime_s", "state", "exit_code",
-    "energy_j", "power_w", "censored",
+    "energy_j", "power_w", "censored", *SIZES,
 )  # fmt: skip
 Record = Mapping[str, Any]
 
@@ -105,7 +108,7 @@ class BatchSystem:
                     unread.setdefault(words, []).append(row)
         if not rows:
             raise DataError(str(path), [f"has no job: expected {self.about}"])
-        rows, again = _latest(rows)
+        rows, again, anew = latest(rows)
         notes = [Note(text) for text in self.notes]
         notes += [note_rows(words, at) for words, at in unread.items()]
         notes += [note_rows(words, at, dropped=True) for words, at in absent.items()]
@@ -113,15 +116,17 @@ class BatchSystem:
             [note_rows("record is not a job of a known shape", odd, dropped=True)] if odd else []
         )
         if again:
-            said = "an earlier record of a job that has a later one"
+            said = f"an earlier record of a job that has a later one{_counted(rows)}"
             notes.append(note_rows(said, again, dropped=True))
+        notes += [note_rows(ANEW, anew)] if anew else []
         if self.local:
             elsewhere = "; pass the zone of the site's clock if it is another" * (zone == "UTC")
             notes.append(Note(f"times read as {zone}{elsewhere}"))
-        frame = pl.DataFrame(rows, schema={name: TYPES[name] for name in KEPT})
+        types = {**TYPES, **EARLIER_TYPES}
+        frame = with_none(pl.DataFrame(rows, schema={name: types[name] for name in KEPT}))
         unknown = [n for n in frame.columns if frame[n].null_count() == frame.height]
         named = replace(VOCABULARY["job_id"], meaning=f"of {self.name}")
-        return as_jobs(frame.drop(unknown), (named,), notes)
+        return as_jobs(frame.drop(unknown), (named, *EARLIER), notes)
 
 
 def _finished(row: dict[str, Any]) -> dict[str, Any]:
@@ -135,18 +140,10 @@ def _finished(row: dict[str, Any]) -> dict[str, Any]:
     return {name: row.get(name) for name in KEPT}
 
 
-def _latest(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[int]]:
-    """One row a job, of a job with several the one that ended last; and the others' numbers."""
-    last: dict[str, dict[str, Any]] = {}
-    gone = []
-    for row in rows:
-        before = last.get(row["job_id"])
-        if before is not None and (before["end_s"] or 0.0) > (row["end_s"] or 0.0):
-            gone.append(row[ROW])
-            continue
-        gone += [before[ROW]] if before is not None else []
-        last[row["job_id"]] = row
-    return sorted(last.values(), key=lambda row: row[ROW]), sorted(gone)
+def _counted(rows: list[dict[str, Any]]) -> str:
+    """Where the hours of earlier runs are, if any has some."""
+    there = [name for name in SIZES if any(row[name] for row in rows)]
+    return f": what it used is in {' and '.join(there)}" if there else ""
 
 
 def listed(path: Path, expected: str, key: str = "") -> Iterator[tuple[int, Record]]:

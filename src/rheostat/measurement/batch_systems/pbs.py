@@ -1,8 +1,8 @@
 """Accounting logs of PBS Professional, OpenPBS and Torque: a line per event of a job.
 
 A line is ``date;type;job;key=value ...``; the line of type E has all of an ended job.  Jobs that
-were deleted or aborted before they ran have no such line, and of a rerun the last run counts.
-Jobs without it are noted.
+were deleted or aborted before they ran have no such line, and of a rerun the last run counts; what
+a run before it used is told by its line of type R.  Jobs without a line of their end are noted.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ TERMINATED = 271
 def records(path: Path) -> Iterator[tuple[int, Record | str]]:
     """Lines of ended jobs, then the last ones of jobs that were queued or started alone."""
     begun, ended_jobs = dict[str, int](), set[str]()
+    again: list[tuple[int, dict[str, Any]]] = []
     for row, raw in enumerate(raw_lines(path)):
         parts = raw.decode("utf-8", "replace").strip().split(";", 3)
         if len(parts) < 4 or "[]" in parts[2]:
@@ -53,8 +54,11 @@ def records(path: Path) -> Iterator[tuple[int, Record | str]]:
         if parts[1] == "E":
             ended_jobs.add(parts[2])
             yield row, {"__name": parts[2], **pairs(parts[3])}
+        elif parts[1] == "R" and "resources_used.walltime" in parts[3]:
+            again.append((row, {"__name": parts[2], **pairs(parts[3])}))
         elif parts[1] in "QS":
             begun[parts[2]] = row
+    yield from ((row, run) for row, run in again if run["__name"] in ended_jobs)
     yield from ((row, NOT_ENDED) for job, row in begun.items() if job not in ended_jobs)
 
 

@@ -32,9 +32,9 @@ GROUPS = (("app", ("app",)), ("user", ("user",)), ("account", ("account",)),
           ("partition", ("partition", "queue")))  # fmt: skip
 UNKNOWN = "(not recorded)"
 EARLIER = "REQUEUED, earlier runs"
-REQUEUED_HOURS = "requeued_node_hours"
+REQUEUED_HOURS = {"node_h": "requeued_node_hours", "core_h": "requeued_core_hours"}
+"""Columns: what earlier runs of a job used, which have no rows of their own."""
 HELD_S = 60.0
-"""Column: what earlier runs of a job used, which have no rows of their own."""
 
 
 @dataclass(frozen=True)
@@ -140,8 +140,8 @@ def log_usage(jobs: JobTable) -> LogUsage:
     }  # fmt: skip
     frame = pl.DataFrame(columns, schema_overrides={"lost": pl.Boolean}).fill_nan(None)
     frame = frame.with_columns(own=True)
-    if unit == "node_h":
-        frame = _with_earlier(frame, np.nan_to_num(_column(jobs, REQUEUED_HOURS)))
+    if unit:
+        frame = _with_earlier(frame, np.nan_to_num(_column(jobs, REQUEUED_HOURS[unit])))
     own = frame.filter("own")
     known, total = frame["energy_j"].is_not_null(), _sum(frame["hours"])
     gpu_hours = _gpus(jobs) * _column(jobs, "runtime_s") / 3600.0

@@ -37,7 +37,7 @@ def latest_runs(rows: Sequence[Run]) -> tuple[list[Run], list[Note]]:
     numbered: dict[tuple[Any, ...], list[Run]] = {}
     for row in rows:
         numbered.setdefault((row["cluster"], row["job_id"]), []).append(row)
-    sharing = [_jobs(sorted(reversed(each), key=_recency)) for each in numbered.values()]
+    sharing = [jobs_apart(sorted(reversed(each), key=_recency)) for each in numbered.values()]
     jobs = [job for of_number in sharing for job in of_number]
     latest = sorted((job[-1] for job in jobs), key=lambda run: run[ROW])
     gone = sorted(run[ROW] for job in jobs for run in job[:-1])
@@ -49,11 +49,11 @@ def latest_runs(rows: Sequence[Run]) -> tuple[list[Run], list[Note]]:
     return latest, [*notes, *([note_rows(ANEW, anew)] if anew else [])]
 
 
-def _jobs(runs: Sequence[Run]) -> list[list[Run]]:
+def jobs_apart(runs: Sequence[Run]) -> list[list[Run]]:
     """Runs of one number, the oldest first, as jobs: a requeued run is the user's, and comes soon.
 
     >>> run = {"user": "ann", "submit_s": 0.0, "end_s": 60.0}
-    >>> [len(job) for job in _jobs([run, {**run, "submit_s": 60.0}, {**run, "submit_s": 1e6}])]
+    >>> [len(job) for job in jobs_apart([run, {**run, "submit_s": 60.0}, {**run, "submit_s": 1e6}])]
     [2, 1]
     """
     jobs = [[runs[0]]]
