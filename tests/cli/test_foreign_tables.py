@@ -153,5 +153,13 @@ def test_a_column_that_may_be_what_is_missing_is_named(tmp_path, capsys):
 def test_a_table_of_weak_scaling_is_not_compared_without_a_word(tmp_path, ask, capsys):
     grown = "".join(f"w,{n},{n * 1000},{100 + n},{n * 30}\n" for n in (1, 2, 4))
     path = written(tmp_path, "app,nodes,cells,runtime_s,energy_kj\n" + grown)
-    assert run([ask, path, "--knob", "nodes=1,2,4,8"]) == 0
-    assert "cells differs between the settings" in capsys.readouterr().err
+    asked = [ask, path, "--knob", "nodes=1,2,4,8"]
+    assert run(asked) == 2
+    said = capsys.readouterr().err
+    assert "cells differs between the settings (1,000, 2,000, 4,000)" in said
+    typed = ["--column", "runtime_s=runtime_s/cells", "--column", "energy_j=energy_kj/cells"]
+    assert " ".join(typed) in said
+    assert run([*asked, *typed]) == 0
+    capsys.readouterr()
+    if ask == "front":
+        assert run([*asked, "--known", "cells=end"]) == 0

@@ -680,3 +680,10 @@ def test_the_energy_of_an_epoch_goes_with_the_time_of_an_epoch(csv):
     assert jobs.frame["runtime_s"].to_list() == [412, 296]
     whole = read_runs(csv("cap_w,epoch_time_s,wall_s,energy_per_epoch_kJ\n150,412,900,58.1\n"))
     assert "energy_j" not in whole.columns
+
+
+@pytest.mark.parametrize("named", ["elapsed_s", "runtime_s/steps", "runtime_s*2"])
+def test_a_column_that_another_one_is_named_over_gives_way(named, tmp_path):
+    (file := tmp_path / "runs.csv").write_text("steps,runtime_s,elapsed_s\n2,9,18\n4,7,14\n")
+    jobs = read_runs(file, columns={"runtime_s": named})
+    assert jobs.frame["runtime_s"].to_list() == ([4.5, 1.75] if "/" in named else [18.0, 14.0])

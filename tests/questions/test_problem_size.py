@@ -4,6 +4,8 @@ import pytest
 
 import rheostat as rh
 from rheostat import table
+from rheostat.core.jobs import Column, Moment
+from rheostat.errors import QuestionError
 from rheostat.questions.settings.problem_size import grown
 
 RANKS = {"ranks": [1, 2, 4], "runtime_s": [10.0, 11.0, 12.0]}
@@ -18,7 +20,7 @@ def sizes(column, values):
     [
         ("Data Points", ["few", "more", "most"]),  # words of a size, however they are joined
         ("meshSize", ["S", "M", "L"]),
-        ("Grid-Cells", [1000, 2000, 4000]),
+        ("grid", [1000, 2000, 4000]),
         ("Share of data", ["12.5% / ~150", "25% / ~300", "50% / ~600"]),
         ("input", ["512 MB", "1 GB", "2 GB"]),
         ("domain", ["64x64", "128x64", "128x128"]),
@@ -65,3 +67,49 @@ def test_two_settings_or_several_texts_at_one_tell_nothing():
     part = ["10 MB", "20 MB", "40 MB", "40 MB", "20 MB", "10 MB"]
     crossed = {"ranks": [1, 2, 4] * 2, "part": part, "runtime_s": [9.0] * 6}
     assert grown(table(crossed), ["ranks"]) == ()
+
+
+def front(column, values, more=(), **others):
+    runs = table({**RANKS, **others, column: values}, more)
+    return rh.front(runs, knobs="ranks=1,2,4", objectives="runtime_s")
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        ("Grid-Cells", [1000, 2000, 4000]),
+        ("n_atoms", [1000, 1000, 4000]),
+        ("iterations", [100, 200, 500]),  # as people choose them
+        ("n_steps", [1000, 1000, 2500]),
+    ],
+)
+def test_settings_of_unlike_sizes_are_refused_with_what_compares_them(column, values):
+    with pytest.raises(QuestionError, match=f"--column '?runtime_s=runtime_s/{column}") as refused:
+        front(column, values)
+    same = f"--where {column}={values[0]}" in str(refused.value)
+    assert same == (values[0] == values[1])
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        ("iterations", [412, 437, 455]),  # as a solver needed them
+        ("iterations", [100, 100, 100]),
+        ("epochs", [10, 20, 30]),
+        ("steps_per_s", [100, 200, 500]),
+        ("block_size", [100, 200, 400]),
+    ],
+)
+def test_results_and_like_sizes_are_compared(column, values):
+    assert front(column, values).choice.setting == {"ranks": 1}
+
+
+def test_who_says_that_a_size_is_a_result_has_it_compared():
+    answer = front("cells", [900, 1000, 2000], [Column("cells", "", Moment.END)])
+    assert answer.choice.setting == {"ranks": 1}
+    assert not any("cells" in note for note in answer.notes)
+
+
+def test_times_of_one_piece_are_compared():
+    runs = [Column("runtime_s", "s", Moment.END, "from step_time_s")]
+    assert front("n_steps", [100, 200, 500], runs).choice.setting == {"ranks": 1}

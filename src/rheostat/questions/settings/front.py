@@ -44,6 +44,7 @@ from rheostat.questions.settings.unlike_runs import (
     tell_ended_badly,
     tell_unlike,
 )
+from rheostat.questions.settings.warm_up import without_first_runs
 from rheostat.questions.settings.worse_results import tell_worse, without_failed
 from rheostat.recipes.nodecount import earlier, own_runs
 from rheostat.tradeoff import all_settings
@@ -243,7 +244,7 @@ def front(
     settings += [request] if _known(request, space) and request not in settings else []
     if runs is not None:
         refuse_split(runs, space)
-        jobs, runs = of_one_kind(jobs, runs, space)
+        jobs, runs = without_first_runs(*of_one_kind(jobs, runs, space), space.names)
         tell_unlike(runs, space)
     if model is None and not measured_all(one, runs, space, settings, wanted):
         inputs.judged(jobs, wanted, own=runs)

@@ -31,6 +31,7 @@ from rheostat.questions.parse import (
 from rheostat.questions.settings.knob_columns import space_of
 from rheostat.questions.settings.lacking import our_names, our_rule
 from rheostat.questions.settings.unlike_runs import of_one_kind, tell_unlike
+from rheostat.questions.settings.warm_up import without_first_runs
 from rheostat.tradeoff.all_settings import RUNTIME_ENERGY
 from rheostat.tradeoff.limits import Limit
 from rheostat.tradeoff.measured_cells import FAILED, better_unmeasured, tell_runs, uncounted
@@ -174,6 +175,7 @@ def next_settings(
     rules = (our_rule(jobs, rules[0]), rules[1])
     space = space_of(jobs, knobs, measured="nodes" not in jobs.columns)
     jobs, own = of_one_kind(jobs, inputs.only(jobs, where), space)
+    jobs, own = without_first_runs(jobs, own, space.names)
     wanted = inputs.judged(own, our_names(jobs, quantities), model=False)
     inputs.countable(wanted, own.columns)
     held = distinct(own, space)

@@ -8,14 +8,21 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import pairwise
+from shlex import quote
 
 import polars as pl
 
 from rheostat.core.jobs import JobTable, Moment
 from rheostat.core.vocabulary import VOCABULARY
+from rheostat.errors import QuestionError
+from rheostat.measurement.runs.mapping import RATE
 from rheostat.measurement.serving.energy_names import plain
+from rheostat.questions.settings.lacking import their_name
+from rheostat.questions.settings.unlike_work import STEP
 from rheostat.recipes.nodecount import PROBLEM, REPEAT, differing
 
+NAMED = 4
+"""Sizes that are named."""
 FEWEST_SIZES, GROWTH = 3, 1.5
 """Texts tell a size from that many settings on, of which the last is larger by that factor."""
 AMOUNT = re.compile(r"\s*[~≈<>]?\s*(\d+(?:[.,]\d+)?)(?![\d.,:/-])\s*([kKMGT](?![a-z]))?\s*(.*)")
@@ -36,6 +43,77 @@ PER = re.compile(
 """Rates, and what falls to a node where the whole is divided."""
 
 
+COUNTED = re.compile(
+    r"(^|_)(cells|particles|atoms|elements|dofs?|unknowns|molecules|bodies|problem_size)(_|$)"
+)
+"""Words of headings that count what a problem is made of, and are no result of it."""
+PIECES = re.compile(r"((n|no|nr|num|number|total)_(of_)?)?(steps|time_?steps|iterations|iters)")
+"""Headings of how often a run did its work, which it was told, or took as often as it needed."""
+
+
+def refuse_unlike_sizes(runs: JobTable, knobs: Sequence[str]) -> None:
+    """Refuse to take one of settings that did unlike amounts of work, and say what compares them.
+
+    Numbers of steps are what runs were told to do where all are round; else they may be what a
+    solver needed for the same problem.
+    """
+    if not {"runtime_s", *knobs} <= set(runs.columns):
+        return
+    ended = runs.frame.filter(~runs.cut_off)
+    for size in (c for c in grown(runs, knobs) if ended[c].dtype.is_numeric()):
+        pairs = ended.select(*knobs, size).drop_nulls().unique()
+        alone = pairs.height == pairs.select(knobs).unique().height
+        if alone and pairs[size].n_unique() > 1 and _of_the_task(runs, pairs[size]):
+            raise QuestionError(_how_to_compare(runs, pairs[size]))
+
+
+def _of_the_task(runs: JobTable, sizes: pl.Series) -> bool:
+    """Whether amounts are how much there was to do in the time that is told."""
+    took, heading = their_name(runs, "runtime_s"), plain(sizes.name)
+    if (sizes <= 0).any() or RATE.search(took) or STEP.search(plain(took)):
+        return False
+    steps = PIECES.fullmatch(heading) is not None and all(map(_round, sizes.to_list()))
+    return steps or COUNTED.search(heading) is not None
+
+
+def _settled(runs: JobTable, column: str) -> bool:
+    """Whether it is said that a column is a result, or the run time is that of one of its pieces.
+
+    A moment that nobody guessed has no source in the column's meaning.
+    """
+    said = runs.schema[column]
+    if said.known is Moment.END and not said.meaning.startswith("from "):
+        return True
+    timed = their_name(runs, "runtime_s") if "runtime_s" in runs.columns else ""
+    return timed.endswith(f"/{their_name(runs, column)}")
+
+
+def _round(count: float) -> bool:
+    """Whether a number is one that people choose: two digits and zeros.
+
+    >>> [_round(n) for n in (100, 2500, 412, 7)]
+    [True, True, False, False]
+    """
+    return count % 10 == 0 and float(f"{count:.1e}") == count
+
+
+def _how_to_compare(runs: JobTable, sizes: pl.Series) -> str:
+    """That settings of unlike sizes do not compare, and what to type."""
+    name = their_name(runs, sizes.name)
+    amounts = sizes.unique().sort()
+    few = ", ".join(f"{v:,.15g}" for v in amounts[:NAMED]) + ", ..." * (len(amounts) > NAMED)
+    each = [f"{q}={their_name(runs, q)}/{name}" for q in ("runtime_s", "energy_j")
+            if q in runs.columns]  # fmt: skip
+    typed = " ".join(f"--column {quote(text)}" for text in each)
+    most = sizes.value_counts(sort=True).row(0)
+    same = f", --where {quote(f'{name}={most[0]:.15g}')} those of one size" if most[1] > 1 else ""
+    return (
+        f"{name} differs between the settings ({few}): they did not do the same work and do not "
+        f"compare; {typed} compares times of one of {name}{same}; if it is a result and no task, "
+        f"front --known {quote(f'{name}=end')} says so (elsewhere [known] of --map)"
+    )
+
+
 def grown(runs: JobTable, knobs: Sequence[str]) -> tuple[str, ...]:
     """Columns that tell how large a problem is and differ from one setting of ``knobs`` to another.
 
@@ -49,7 +127,8 @@ def grown(runs: JobTable, knobs: Sequence[str]) -> tuple[str, ...]:
     ('Part',)
     """
     mixed, before = differing(runs, knobs), runs.known_at(Moment.SUBMIT).columns
-    others = [c for c in runs.columns if c not in (*knobs, *mixed, *VOCABULARY)]
+    others = [c for c in runs.columns
+              if c not in (*knobs, *mixed, *VOCABULARY) and not _settled(runs, c)]  # fmt: skip
     return tuple(
         c
         for c in others

@@ -17,7 +17,7 @@ from rheostat.measurement.runs.levels_apart import LevelsApart, levels_apart
 from rheostat.measurement.serving.word_levels import of_words
 from rheostat.questions import listener
 from rheostat.questions.settings.machine_kinds import MachineKinds, apart, few, machine_kinds
-from rheostat.questions.settings.problem_size import grown
+from rheostat.questions.settings.problem_size import grown, refuse_unlike_sizes
 from rheostat.questions.settings.unlike_work import refuse_unlike_steps, unlike_work
 from rheostat.recipes import nodecount
 
@@ -84,6 +84,7 @@ def tell_unlike(runs: JobTable, space: Space) -> None:
     """Say which columns tell that runs were not of one problem; refuse settings of two machines."""
     refuse_split(runs, space)
     refuse_unlike_steps(runs, space.names)
+    refuse_unlike_sizes(runs, space.names)
     _tell_blank(runs, space.names)
     mixed = nodecount.differing(runs, space.names)
     kinds = [k for c in mixed if (k := machine_kinds(runs, c, space.names)) is not None]
