@@ -81,6 +81,7 @@ def front(column, values, more=(), **others):
         ("n_atoms", [1000, 1000, 4000]),
         ("iterations", [100, 200, 500]),  # as people choose them
         ("n_steps", [1000, 1000, 2500]),
+        ("epochs", [5, 10, 20]),
     ],
 )
 def test_settings_of_unlike_sizes_are_refused_with_what_compares_them(column, values):
@@ -95,7 +96,7 @@ def test_settings_of_unlike_sizes_are_refused_with_what_compares_them(column, va
     [
         ("iterations", [412, 437, 455]),  # as a solver needed them
         ("iterations", [100, 100, 100]),
-        ("epochs", [10, 20, 30]),
+        ("epochs", [23, 31, 47]),
         ("steps_per_s", [100, 200, 500]),
         ("block_size", [100, 200, 400]),
     ],

@@ -17,7 +17,13 @@ def worse(column, values, taken=256):
 
 @pytest.mark.parametrize(
     ("column", "values"),
-    [("final_loss", [1.0, 1.1, 1.9]), ("top1", [0.76, 0.75, 0.6]), ("test accuracy", [76, 75, 60])],
+    [
+        ("final_loss", [1.0, 1.1, 1.9]),
+        ("top1", [0.76, 0.75, 0.6]),
+        ("test accuracy", [76, 75, 60]),
+        ("max_error", [1e-12, 3e-12, 0.7]),
+        ("rel_err", [0.0, 0.0, 0.7]),
+    ],
 )
 def test_a_worse_result_is_named_with_the_settings_that_are_alike(column, values):
     (said,) = worse(column, values)
@@ -33,6 +39,9 @@ def test_a_worse_result_is_named_with_the_settings_that_are_alike(column, values
         ("top1", [0.76, 0.75, 0.74]),
         ("log_likelihood", [-9.0, -8.0, -1.0]),
         ("packet_loss", [0.1, 0.2, 0.9]),
+        ("max_error", [1e-12, 3e-12, 9e-12]),
+        ("max_error", [0.0, 0.0, 1e-6]),  # of numbers of fewer bits
+        ("errors", [0, 0, 900]),  # of a memory, say
         ("cells", [10, 20, 30]),
     ],
 )

@@ -31,6 +31,7 @@ from rheostat.decision.accuracy import Accuracy, accuracy
 from rheostat.decision.backtest import divided, end_s
 from rheostat.errors import DataError
 from rheostat.measurement.repairs import TOTALS, per_node_requests
+from rheostat.measurement.runs.setting_words import SETTING
 from rheostat.measurement.serving.energy_names import plain
 
 OBJECTIVES = ("runtime_s", "energy_j")
@@ -172,7 +173,7 @@ def _counts_repeats(frame: pl.DataFrame, column: str, knobs: Sequence[str]) -> b
 
 
 def confounded(runs: JobTable, knobs: Sequence[str]) -> tuple[str, ...]:
-    """Columns of words that go with the settings: one value at each, several over all.
+    """Columns of words or settings that go with the knobs: one value at each, several over all.
 
     What they do cannot be told from what the knobs do.  A column with a value of its own for each
     setting is its name.
@@ -181,6 +182,9 @@ def confounded(runs: JobTable, knobs: Sequence[str]) -> tuple[str, ...]:
     >>> runs = {"nodes": [1, 2, 3, 4], "cluster": ["a", "b", "a", "b"], "name": list("klmn")}
     >>> confounded(table(runs), ["nodes"])
     ('cluster',)
+    >>> runs = {"nodes": [1, 2, 4, 8], "ranks_per_node": [32, 32, 16, 16], "rows": [5, 5, 9, 9]}
+    >>> confounded(table(runs), ["nodes"])
+    ('ranks_per_node',)
     """
     if not set(knobs) <= set(runs.columns):
         return ()
@@ -188,7 +192,8 @@ def confounded(runs: JobTable, knobs: Sequence[str]) -> tuple[str, ...]:
     words = [
         c
         for c in runs.known_at(Moment.SUBMIT).columns
-        if runs.frame[c].dtype == pl.String and c not in (*knobs, "app", "user", "account")
+        if (runs.frame[c].dtype == pl.String or SETTING.search(plain(c)))
+        and c not in (*knobs, "app", "user", "account", *TOTALS)
     ]
     mixed = differing(runs, knobs)
     return tuple(

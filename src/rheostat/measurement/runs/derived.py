@@ -15,6 +15,7 @@ from rheostat.measurement.checks import ROW, note_rows
 from rheostat.measurement.runs.guess import TIMES_PARTS, guess_name
 from rheostat.measurement.runs.pieces import of_all_pieces
 from rheostat.measurement.runs.relative_times import relative_energy, relative_times
+from rheostat.measurement.runs.turnaround import without_wait
 
 PER_NODE = re.compile(r"ppn|(cores?|cpus?|proc(essor)?s|ranks|tasks)_?per_?(node|host)")
 """How many processors of each node a job asked for."""
@@ -66,6 +67,9 @@ def runtime_between(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
 def told_by_others(frame: pl.DataFrame, taken: Collection[str]) -> tuple[pl.DataFrame, list[Note]]:
     """Run time and energy from hours of nodes, slowdowns or savings, where nobody named columns."""
     frame, notes = (frame, list[Note]()) if "runtime_s" in taken else runtime_of_parts(frame)
+    if "runtime_s" not in {*taken, *frame.columns}:
+        frame, waited = without_wait(frame)
+        notes += waited
     if {"energy_j", "power_w"} & set(taken):
         return frame, notes
     frame, saved = relative_energy(frame)

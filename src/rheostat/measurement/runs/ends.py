@@ -13,6 +13,7 @@ from rheostat.measurement.runs.diverged import with_diverged
 from rheostat.measurement.runs.failure_words import reads_failed
 from rheostat.measurement.runs.guess import guess_name
 from rheostat.measurement.runs.languages import FINISHED, UNFINISHED
+from rheostat.measurement.runs.limit_reached import with_limit_reached
 from rheostat.measurement.runs.remarks import with_remarks
 
 SUCCESS = ("0", "0:0", "0.0", "TRUE")
@@ -108,8 +109,10 @@ def with_ends(table: pl.DataFrame, asked: Collection[str] = ()) -> tuple[pl.Data
     table, notes = _by_state(table) if stated else (table, [])
     table, said, columns = with_remarks(table, asked)
     perhaps = [] if stated else _perhaps_ends(table.drop(columns))
+    told = stated or "censored" in table.columns or LOGGED & set(table.columns)
+    table, cut = (table, list[Note]()) if told else with_limit_reached(table)
     table, diverged = with_diverged(table, asked)
-    return table, [*notes, *said, *diverged, *perhaps]
+    return table, [*notes, *said, *cut, *diverged, *perhaps]
 
 
 def _yes_or_no(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:

@@ -48,6 +48,7 @@ COUNTED = re.compile(
 )
 """Words of headings that count what a problem is made of, and are no result of it."""
 PIECES = re.compile(r"((n|no|nr|num|number|total)_(of_)?)?(steps|time_?steps|iterations|iters)")
+EPOCHS = re.compile(r"((n|no|nr|num|number|total)_(of_)?)?epochs")
 """Headings of how often a run did its work, which it was told, or took as often as it needed."""
 
 
@@ -73,6 +74,7 @@ def _of_the_task(runs: JobTable, sizes: pl.Series) -> bool:
     if (sizes <= 0).any() or RATE.search(took) or STEP.search(plain(took)):
         return False
     steps = PIECES.fullmatch(heading) is not None and all(map(_round, sizes.to_list()))
+    steps |= EPOCHS.fullmatch(heading) is not None and bool((sizes % 5 == 0).all())
     return steps or COUNTED.search(heading) is not None
 
 

@@ -26,8 +26,14 @@ from rheostat.questions import listener
 
 LESS = re.compile(r"(^|_)(loss|losses|perplexity|ppl|nll|residuals?|resid|rmse|mse|mae)(_|$)")
 MORE = re.compile(r"(^|_)(accuracy|acc|top_?[15]|reward)(_|$)")
-WORSE = {LESS: 1.25, MORE: 1.05}
+ERROR = re.compile(
+    r"(^|_)(rel(ative)?|abs(olute)?|max(imum)?|mean|avg|rms|l[12]|linf|force|numerical)_"
+    r"(errors?|err|diff(erence)?|deviation)(_|$)"
+)
+WORSE = {LESS: 1.25, MORE: 1.05, ERROR: 100.0}
 """By what factor a result is worse than the best that none may take it for the same."""
+SMALL = 1e-3
+"""Errors up to that are none."""
 NAMED = 3
 
 
@@ -75,23 +81,28 @@ def worse_results(runs: JobTable, setting: Mapping[str, Any]) -> Iterator[str]:
     if not set(knobs) <= set(runs.columns):
         return
     ended = runs.frame.filter(~runs.cut_off)
-    for name in (c for c in runs.columns if c not in {*VOCABULARY, *knobs} and of_result(c)):
+    for name in (c for c in runs.columns if c not in {*VOCABULARY, *knobs}):
         way = next((w for w in WORSE if w.search(plain(name))), None)
-        if way is None or not ended[name].dtype.is_numeric():
+        if (
+            way is None
+            or (way is not ERROR and not of_result(name))
+            or not ended[name].dtype.is_numeric()
+        ):
             continue
-        means = ended.drop_nulls(name).group_by(knobs).agg(pl.col(name).mean()).sort(name)
-        if means.is_empty() or not means[name][0] > 0:
+        means = ended.drop_nulls(name).group_by(knobs).agg(pl.col(name).mean()).sort(name, *knobs)
+        if means.is_empty() or not (means[name][0] > 0 or (way is ERROR and means[name][0] == 0)):
             continue
-        yield from _worse(means, name, setting, less=way is LESS)
+        yield from _worse(means, name, setting, way)
 
 
 def _worse(
-    means: pl.DataFrame, name: str, setting: Mapping[str, Any], *, less: bool
+    means: pl.DataFrame, name: str, setting: Mapping[str, Any], way: re.Pattern[str]
 ) -> Iterator[str]:
     """The words of one column, whose means are in rising order."""
-    knobs, factor = list(setting), WORSE[LESS if less else MORE]
+    knobs, factor, less = list(setting), WORSE[way], way is not MORE
     best = means.row(0 if less else -1, named=True)
-    far = pl.col(name) > best[name] * factor if less else pl.col(name) < best[name] / factor
+    least = max(best[name] * factor, SMALL if way is ERROR else 0.0)
+    far = pl.col(name) > least if less else pl.col(name) < best[name] / factor
     own = means.filter(far, *(pl.col(k) == v for k, v in setting.items()))
     if own.is_empty():
         return
