@@ -46,3 +46,15 @@ def test_jobs_of_a_log_that_never_started_stay(tmp_path):
 
 def test_where_all_are_0_the_table_stays(tmp_path):
     assert len(table(tmp_path, "nodes,time_s,energy_J\n2,0,50\n3,0,60\n")) == 2
+
+
+def test_an_end_of_0_beside_dates_is_of_a_job_that_runs(tmp_path):
+    rows = "7,1790000000,1790000100,1790003700,2,done\n8,1790000000,1790000200,0,4,running\n"
+    jobs = table(tmp_path, f"job_id,submit,start,end,nodes,state\n{rows}")
+    assert jobs.frame["runtime_s"].to_list() == [3600.0, None]
+    assert [n.rows for n in jobs.notes if n.message == "end_s is 0 beside dates: not known"] == [
+        (1,)
+    ]
+    rows = "7,0,100,3700,2,done\n8,0,0,0,4,done\n"  # since the log's own zero
+    jobs = table(tmp_path, f"job_id,submit,start,end,nodes,state\n{rows}")
+    assert jobs.frame["runtime_s"].to_list() == [3600.0, 0.0]

@@ -7,6 +7,7 @@ import datetime
 import pytest
 
 import rheostat as rh
+from rheostat.errors import DataError
 from rheostat.measurement.monitoring.sample_lines import looks_sampled
 from rheostat.measurement.read import guess_format
 
@@ -352,3 +353,17 @@ def test_files_of_two_hosts_one_behind_the_other_are_two_devices(tmp_path):
     )
     both.write_text(parts[0] + later)
     assert len(rh.read(both)) == 1
+
+
+@pytest.mark.parametrize(("heading", "scale"), [("power_mw", 1e3), ("power_mW", 1e3)])
+def test_a_unit_of_milli_or_mega_is_the_one_that_can_be(heading, scale, tmp_path):
+    rows = "".join(f"2026-03-01 10:00:{i:02d},{300 * scale:.0f}\n" for i in range(30))
+    (file := tmp_path / "power.csv").write_text(f"timestamp,{heading}\n{rows}")
+    assert rh.read(file).frame["power_w"].to_list() == pytest.approx([300.0])
+
+
+def test_a_unit_of_milli_or_mega_that_may_be_either_is_asked_for(tmp_path):
+    rows = "".join(f"2026-03-01 10:00:{i:02d},3.1\n" for i in range(30))
+    (file := tmp_path / "power.csv").write_text(f"timestamp,power_mw\n{rows}")
+    with pytest.raises(DataError, match="mW or MW"):
+        rh.read(file)

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
+from rheostat.errors import DataError
 from rheostat.measurement.monitoring.series_names import GPUS, HOSTS
-from rheostat.measurement.runs.header_units import PREFIXES, split_unit
+from rheostat.measurement.runs.header_units import PREFIXES, either_prefix, split_unit
 
 DAY, HOUR = r"date|datum|fecha", r"time|uhrzeit|zeit|heure|hora"
 """Headings of a day and of the time in it, a clock together; Italian ``data`` is data elsewhere."""
@@ -24,6 +25,8 @@ MODEL = ("name", "gpu_model", "modelname")
 NUMBER = r"^\s*(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*(?:([mkM]?)(W|[Ww]atts?)|%|MHz)?\s*$"
 DECIMAL_COMMA = r"^\s*-?\d+,(\d{1,2}|\d{4,})(\s*\w+)?\s*$"
 ALONE = "GPU"
+MOST_OF_ALL_W = 1e9
+"""What no machine draws: a larger reading in mw is of milli."""
 
 
 def told_apart(cells: Mapping[str, list[str]]) -> list[str]:
@@ -123,3 +126,23 @@ def numbers_of(cells: Sequence[str]) -> pl.Series:
     parts = text.str.extract_groups(NUMBER).struct.unnest()
     values, prefix = parts.to_series(0).cast(pl.Float64, strict=False), parts.to_series(1)
     return values * prefix.fill_null("").replace_strict(PREFIXES, return_dtype=pl.Float64)
+
+
+def in_base_unit(head: str, values: pl.Series) -> pl.Series:
+    """Watts or joules by the unit of a heading; of ``mw`` the one of two units that can be.
+
+    >>> in_base_unit("power_kw", pl.Series([0.3])).to_list()
+    [300.0]
+    >>> in_base_unit("power_mw", pl.Series([300_000.0])).to_list()
+    [300.0]
+    """
+    if unit := either_prefix(head):
+        if unit == "mw" and float(values.max() or 0.0) * 1e6 > MOST_OF_ALL_W:  # type: ignore[arg-type]
+            return values * 1e-3
+        said = f"{unit[0]}{unit[1:].capitalize()}", f"M{unit[1:].capitalize()}"
+        problem = (
+            f"{' or '.join(said)}? write which in the heading, as {head[: -len(unit)]}{said[0]}"
+        )
+        raise DataError(head, [problem])
+    _, _, base, factor = split_unit(head)
+    return values * (factor if base in ("W", "J") else 1.0)

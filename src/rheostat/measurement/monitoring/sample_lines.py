@@ -37,6 +37,7 @@ from rheostat.measurement.monitoring.sample_columns import (
     bare,
     clock_of,
     devices,
+    in_base_unit,
     is_gpu,
     numbers_of,
     told_apart,
@@ -64,6 +65,8 @@ LEAST, REGULAR = 5, 0.9
 EVERY_S, TURBO_EVERY_S = 1.0, 5.0
 TURBO, TURBO_BESIDE = "PkgWatt", {"Busy%", "Bzy_MHz", "Avg_MHz", "CorWatt", "RAMWatt"}
 """Headings of turbostat, which prints every 5 s."""
+ALIKE = 0.9
+"""Of the moments at least, with a line of each of several GPUs."""
 DATED = 1e8
 """Seconds since 1970 from here on have a date; others count from midnight or a start."""
 SAMPLED_S = 3600.0
@@ -124,7 +127,7 @@ def samples_in(path: str | Path, zone: str = "", named: Sequence[str] = ()) -> P
         pl.DataFrame({
             "device": device if len(chosen) == 1 else _beside(device, name),
             "model": model or [None] * len(t), "gpu": [smi] * len(t), "t": t,
-            "reading": numbers_of(cells[c]) * _scale(c), "busy": _share(cells),
+            "reading": in_base_unit(c, numbers_of(cells[c])), "busy": _share(cells),
             "hz": _first(cells, r"clocks\.(current\.)?sm|pclk", 1e6),
         }, schema_overrides={"model": pl.String})
         for c, name in zip(chosen, series_names(chosen), strict=True)
@@ -310,19 +313,18 @@ def _at_once(t: pl.Series) -> list[str]:
 
     >>> _at_once(pl.Series([0.0, 0.003, 1.0, 1.004, 2.0, 2.002]))
     ['GPU 0', 'GPU 1', 'GPU 0', 'GPU 1', 'GPU 0', 'GPU 1']
-    >>> _at_once(pl.Series([0.0, 1.0, 2.1, 3.0]))
-    []
+    >>> _at_once(pl.Series([0.0, 1.0, 2.1, 3.0])), _at_once(pl.Series([0.0, 1.0, 2.0, 1202.0]))
+    ([], [])
     """
     steps = t.diff().drop_nulls().to_numpy()
     between = steps > np.quantile(steps, 0.95) / 5 if len(steps) else np.ones(0, dtype=bool)
     if between.all():
         return []
     moment = pl.DataFrame({"m": np.cumsum([0, *between])})
+    sizes = moment.group_by("m").len()["len"].sort()
+    if sizes.len() < 2 or (sizes == sizes[-1]).mean() < ALIKE:
+        return []  # of one GPU, with a gap in between
     return [f"GPU {p}" for p in moment.select(pl.int_range(pl.len()).over("m")).to_series()]
-
-
-def _scale(head: str) -> float:
-    return split_unit(head)[3] if split_unit(head)[2] in ("W", "J") else 1.0
 
 
 def _first(cells: Mapping[str, list[str]], pattern: str, factor: float) -> pl.Series:

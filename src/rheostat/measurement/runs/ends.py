@@ -109,8 +109,8 @@ def with_ends(table: pl.DataFrame, asked: Collection[str] = ()) -> tuple[pl.Data
     table, notes = _by_state(table) if stated else (table, [])
     table, said, columns = with_remarks(table, asked)
     perhaps = [] if stated else _perhaps_ends(table.drop(columns))
-    told = stated or "censored" in table.columns or LOGGED & set(table.columns)
-    table, cut = (table, list[Note]()) if told else with_limit_reached(table)
+    known = stated or "censored" in table.columns or LOGGED & set(table.columns)
+    table, cut = (table, list[Note]()) if known else with_limit_reached(table)
     table, diverged = with_diverged(table, asked)
     return table, [*notes, *said, *cut, *diverged, *perhaps]
 

@@ -17,6 +17,7 @@ from rheostat.measurement.runs.mapping import Mapped
 from rheostat.measurement.slurm.sacct_clock import time_zone
 
 HOUR_S = 3600.0
+SINCE_2000_S = 946_684_800.0
 INSTANTS = ("submit_s", "start_s", "end_s")
 PUT_BACK = (
     "times run backwards by up to an hour, as where a clock was put back: {} not known; --zone of "
@@ -72,6 +73,25 @@ def instants(
     derived = "runtime_s" not in table.columns and {"start_s", "end_s"} <= set(clocks)
     over = table[ROW].filter(_over_a_change(table)).to_list() if derived else []
     return table, [*notes, note_rows(HOUR_OFF, over)] if over else notes
+
+
+def without_zeros(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
+    """Instants of 0 or below as not known beside those of this century, as of jobs that still run.
+
+    >>> log = pl.DataFrame({ROW: [0, 1], "start_s": [1.79e9, 1.79e9], "end_s": [1.8e9, 0.0]})
+    >>> known, notes = without_zeros(log)
+    >>> known["end_s"].to_list(), notes[0].message
+    ([1800000000.0, None], 'end_s is 0 beside dates: not known')
+    """
+    notes = []
+    for name in (n for n in INSTANTS if table.schema.get(n, pl.String).is_numeric()):
+        none = (pl.col(name) <= 0).fill_null(value=False)
+        rows = table.filter(none)[ROW].to_list()
+        latest = table[name].max()
+        if rows and isinstance(latest, int | float) and latest > SINCE_2000_S:
+            table = table.with_columns(pl.when(~none).then(pl.col(name)).alias(name))
+            notes.append(note_rows(f"{name} is 0 beside dates: not known", rows))
+    return table, notes
 
 
 def _over_a_change(table: pl.DataFrame) -> pl.Series:

@@ -48,7 +48,7 @@ from rheostat.measurement.runs.guessed_columns import (
     source_expr,
 )
 from rheostat.measurement.runs.job_rows import one_row_a_job
-from rheostat.measurement.runs.local_clock import instants, read_dates
+from rheostat.measurement.runs.local_clock import instants, read_dates, without_zeros
 from rheostat.measurement.runs.long_tables import rows_of_runs
 from rheostat.measurement.runs.mapping import (
     Mapped,
@@ -142,6 +142,7 @@ def read_runs(
     words += _not_understood(path, frame, {**taken, **rest}, table)
     words += without_idle([*meant, *guessed])
     table, back = instants(table, frame, {**taken, **rest}, zone)
+    table, unset = without_zeros(table)
     table, derived = runtime_between(table)
     table, timed = runtime_by_clock(table) if "runtime_s" not in chosen.columns else (table, [])
     meant += [VOCABULARY["runtime_s"]] if derived else []
@@ -159,7 +160,7 @@ def read_runs(
     if measured and not MEASURED & set(table.columns) and not _are_requests(table):
         lacking = "found no runtime, power or energy among the columns"
         raise DataError(str(path), [lacking, _present(frame), what_to_map(frame.columns)])
-    words += [*one_over(chosen), *dated, *back, *derived, *read, *timed, *summed, *sized]
+    words += [*one_over(chosen), *dated, *back, *unset, *derived, *read, *timed, *summed, *sized]
     words += [*together, *zeros, *unfinished, *unbalanced]
     return as_jobs(table, [*meant, *guessed], [*notes, *before, *words])
 
