@@ -134,3 +134,9 @@ def test_a_day_in_a_comment_beside_ends_is_no_end(tmp_path):
 def test_the_user_may_count_all_runs(word, tmp_path):
     columns = {"censored": f"={word}"}
     assert flagged(runs(tmp_path, "comment", *["ok"] * 3, "killed", columns=columns)) == [False] * 4
+
+
+@pytest.mark.parametrize("heading", ["outlier", "excluded", "Invalid", "disturbed", "warmup"])
+def test_runs_that_somebody_set_aside_do_not_count(heading, tmp_path):
+    (file := tmp_path / "runs.csv").write_text(f"nodes,time_s,{heading}\n1,9,0\n2,5,no\n4,1,yes\n")
+    assert read_runs(file).frame["censored"].to_list() == [False, False, True]

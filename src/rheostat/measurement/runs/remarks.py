@@ -27,8 +27,9 @@ SETTING = re.compile(
 )
 """Words of headings below which names stand, which may be of anything: ``frontal_crash``."""
 FLAG = re.compile(r"(failed|failure|crashed|killed|aborted|timed_?out|oom|diverged|segfault(ed)?"
-                  r"|cancell?ed|is_error|unfinished|incomplete)")  # fmt: skip
-"""Headings under which a yes says that a run failed."""
+                  r"|cancell?ed|is_error|unfinished|incomplete|invalid|outlier|excluded?|discard(ed)?"
+                  r"|ignored?|disturbed|interrupted|warm_?up)")  # fmt: skip
+"""Headings under which a yes says that a run failed, or is not to count."""
 YES, NO = ("yes", "y", "true", "1", "x"), ("no", "n", "false", "0", "-", "")
 NAMED = 3
 FAILED = "counts as unfinished; if it did its work, --column censored==false counts all runs"

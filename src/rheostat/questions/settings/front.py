@@ -37,6 +37,8 @@ from rheostat.questions.settings.asked_job import alike_by, asked_row, ended_so,
 from rheostat.questions.settings.conditional import possible, with_none
 from rheostat.questions.settings.knob_columns import space_of
 from rheostat.questions.settings.lacking import our_names, our_rule
+from rheostat.questions.settings.left_out import without_empty, without_failed
+from rheostat.questions.settings.odd_settings import without_odd
 from rheostat.questions.settings.problems_apart import each_apart, parting
 from rheostat.questions.settings.unlike_runs import (
     of_one_kind,
@@ -45,7 +47,7 @@ from rheostat.questions.settings.unlike_runs import (
     tell_unlike,
 )
 from rheostat.questions.settings.warm_up import without_first_runs
-from rheostat.questions.settings.worse_results import tell_worse, without_failed
+from rheostat.questions.settings.worse_results import tell_worse
 from rheostat.recipes.nodecount import earlier, own_runs
 from rheostat.tradeoff import all_settings
 from rheostat.tradeoff.all_settings import RUNTIME_ENERGY
@@ -264,11 +266,11 @@ def front(
     listener.notes(options.outcome.notes)
     if runs is not None and any(n.message.startswith(OUTSIDE) for n in options.outcome.notes):
         listener.note("`rheostat next` forecasts settings beyond those that ran, to measure them")
-    options = options if knobs else _without_empty(options, request)
+    options = options if knobs else without_empty(options, request)
+    options = without_odd(without_failed(options, runs, space.names), runs, space.names)
     answer = SettingsAnswer(front=options, request=request, log=log)
     given = request if _known(request, space) else None
     own = _own(options, request if runs is None else {}, learner, space.names)
-    own = without_failed(own, runs, space.names)
     rule, held = parse_rules(rule, limits, given)
     try:
         taken = chosen(answer, (our_rule(jobs, rule), held), own)
@@ -293,20 +295,6 @@ def _of_measured(stop: Infeasible, options: Front) -> Infeasible:
         f"; {few} may: `rheostat next` with the same knobs, and --within for the rule, forecasts"
     )
     return Infeasible(f"{said} them", stop.nearest, stop.answer)
-
-
-def _without_empty(options: Front, request: Mapping[str, Any]) -> Front:
-    """The front without settings that nobody named and nothing tells of, but for the asked one."""
-    settings = [options.setting(i) for i in range(len(options))]
-    filled = ~options.outcome.abstained | np.array([s == dict(request) for s in settings])
-    if filled.all() or not filled.any():
-        return options
-    empty = "; ".join(setting_words(settings[i]) for i in np.flatnonzero(~filled))
-    listener.note(f"left out, as no run tells of them: {empty}; --knob asks for them")
-    rows = np.flatnonzero(filled)
-    repeats = None if options.repeats is None else options.repeats[rows]
-    kept, outcome = options.alternatives.rows(rows), options.outcome.rows(rows)
-    return replace(options, alternatives=kept, outcome=outcome, repeats=repeats)
 
 
 def _answerable(

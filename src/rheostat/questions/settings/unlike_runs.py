@@ -18,7 +18,7 @@ from rheostat.measurement.serving.word_levels import of_words
 from rheostat.questions import listener
 from rheostat.questions.settings.machine_kinds import MachineKinds, apart, few, machine_kinds
 from rheostat.questions.settings.problem_size import grown, refuse_unlike_sizes
-from rheostat.questions.settings.unlike_work import refuse_unlike_steps, unlike_work
+from rheostat.questions.settings.unlike_work import refuse_parts, refuse_unlike_steps, unlike_work
 from rheostat.recipes import nodecount
 
 QUANTITIES = ("runtime_s", "power_w", "energy_j")
@@ -87,6 +87,7 @@ def tell_unlike(runs: JobTable, space: Space) -> None:
     refuse_unlike_sizes(runs, space.names)
     _tell_blank(runs, space.names)
     mixed = nodecount.differing(runs, space.names)
+    refuse_parts(runs, space.names, mixed)
     kinds = [k for c in mixed if (k := machine_kinds(runs, c, space.names)) is not None]
     for kind in kinds:
         listener.note(f"{kind.words()}: {kind.where(kind.fast[0])} keeps one")

@@ -56,6 +56,29 @@ def refuse_unlike_steps(runs: JobTable, knobs: Sequence[str]) -> None:
     )
 
 
+PART = re.compile(
+    r"((run|exec(ution)?|app(lication)?|program|job|code|kernel)_)?"
+    r"(phases?|stages?|sections?|regions?|components?|parts?)(_?(name|id))?"
+)
+"""Headings of parts of a run, each in a row of its own."""
+
+
+def refuse_parts(runs: JobTable, knobs: Sequence[str], mixed: Sequence[str]) -> None:
+    """Refuse rows of parts of runs as repeats of each other, where each setting has all parts."""
+    for column in (c for c in mixed if PART.fullmatch(plain(_theirs(runs, c)))):
+        each = runs.frame.drop_nulls(column).group_by(knobs).agg(pl.col(column).n_unique())
+        parts = runs.frame[column].drop_nulls().unique(maintain_order=True).to_list()
+        if len(parts) < 2 or (each[column] < len(parts)).any():
+            continue
+        few = ", ".join(map(str, parts[:FEWEST])) + ", ..." * (len(parts) > FEWEST)
+        name = _theirs(runs, column)
+        raise QuestionError(
+            f"{name} parts each run ({few}), and rows of parts are no repeats: name one, "
+            f"--where {quote(f'{name}={parts[-1]}')}; of whole runs write a row each, with the "
+            "sums of its times and energies"
+        )
+
+
 def _theirs(runs: JobTable, name: str) -> str:
     """What a column is taken from."""
     meaning = runs.schema[name].meaning

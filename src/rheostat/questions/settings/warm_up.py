@@ -30,7 +30,7 @@ def without_first_runs(
     Those are left where the later runs are as unlike, or where it is said that all runs count.
     """
     first = nodecount.warm_up(own, knobs)
-    if first is None or _all_count(own) or not _later_alike(own, knobs, first[2]):
+    if first is None or all_count(own) or not _later_alike(own, knobs, first[2]):
         return jobs, own
     rows = _first_rows(own, knobs)
     gone = own.frame[rows]
@@ -41,7 +41,8 @@ def without_first_runs(
     return _without(jobs, gone), kept
 
 
-def _all_count(own: JobTable) -> bool:
+def all_count(own: JobTable) -> bool:
+    """Whether it is said that all runs count, as ``--column censored==false`` does."""
     return "censored" in own.columns and own.schema["censored"].meaning.startswith(COUNTED)
 
 

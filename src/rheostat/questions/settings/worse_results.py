@@ -1,4 +1,4 @@
-"""Settings that are not to be taken, or not without a word: runs failed there, or reached less.
+"""Settings that are not to be taken without a word: runs reached less there than at others.
 
 A training that ends sooner with a worse accuracy did not do the same work as one that took longer.
 """
@@ -6,18 +6,14 @@ A training that ends sooner with a worse accuracy did not do the same work as on
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from shlex import quote
 from typing import Any
 
-import numpy as np
 import polars as pl
 
-from rheostat.core.front import Front
 from rheostat.core.jobs import JobTable
-from rheostat.core.outcome import Outcome
 from rheostat.core.vocabulary import VOCABULARY
 from rheostat.explanation.number_words import setting_words
 from rheostat.measurement.runs.diverged import of_result
@@ -30,34 +26,15 @@ ERROR = re.compile(
     r"(^|_)(rel(ative)?|abs(olute)?|max(imum)?|mean|avg|rms|l[12]|linf|force|numerical)_"
     r"(errors?|err|diff(erence)?|deviation)(_|$)"
 )
-WORSE = {LESS: 1.25, MORE: 1.05, ERROR: 100.0}
+WRONG = re.compile(
+    r"((n|num|number)_(of_)?)?(errors|mismatch(es)?|failures|(failed|wrong)_\w+|incorrect\w*)"
+)
+"""Counts of what went wrong, of which none is best."""
+WORSE = {LESS: 1.25, MORE: 1.05, ERROR: 100.0, WRONG: 1.0}
 """By what factor a result is worse than the best that none may take it for the same."""
 SMALL = 1e-3
 """Errors up to that are none."""
 NAMED = 3
-
-
-def without_failed(options: Front, runs: JobTable | None, knobs: Sequence[str]) -> Front:
-    """The front without forecasts of settings of which every run failed, where others are left.
-
-    What a run that failed would have taken is no reason to run it so.
-    """
-    if runs is None or not set(knobs) <= set(runs.columns) or not runs.cut_off.any():
-        return options
-    ended = {tuple(row) for row in runs.frame.filter(~runs.cut_off).select(knobs).iter_rows()}
-    tried = {tuple(row) for row in runs.frame.select(knobs).iter_rows()} - ended
-    settings = [options.setting(i) for i in range(len(options))]
-    failed = np.array([tuple(s[k] for k in knobs) in tried for s in settings])
-    forecast = failed & ~options.outcome.abstained
-    if not forecast.any() or (failed | options.outcome.abstained).all():
-        return options
-    places = np.flatnonzero(forecast)
-    few = "; ".join(setting_words(settings[i]) for i in places[:NAMED])
-    more = f" and {len(places) - NAMED} others" if len(places) > NAMED else ""
-    listener.note(f"{few}{more}: no run there ended well, so what is forecast of it is not taken")
-    outcome = options.outcome
-    draws = {q: np.where(failed, np.nan, values) for q, values in outcome.draws.items()}
-    return replace(options, outcome=Outcome(draws, outcome.support, outcome.notes, outcome.grade))
 
 
 def tell_worse(runs: JobTable, setting: Mapping[str, Any]) -> None:
@@ -82,17 +59,24 @@ def worse_results(runs: JobTable, setting: Mapping[str, Any]) -> Iterator[str]:
         return
     ended = runs.frame.filter(~runs.cut_off)
     for name in (c for c in runs.columns if c not in {*VOCABULARY, *knobs}):
-        way = next((w for w in WORSE if w.search(plain(name))), None)
-        if (
-            way is None
-            or (way is not ERROR and not of_result(name))
-            or not ended[name].dtype.is_numeric()
-        ):
+        way = _way(name)
+        if way is None or not ended[name].dtype.is_numeric():
             continue
         means = ended.drop_nulls(name).group_by(knobs).agg(pl.col(name).mean()).sort(name, *knobs)
-        if means.is_empty() or not (means[name][0] > 0 or (way is ERROR and means[name][0] == 0)):
+        least = float(means[name][0]) if len(means) else -1.0
+        if least < 0 or (least == 0 and way not in (ERROR, WRONG)):
             continue
         yield from _worse(means, name, setting, way)
+
+
+def _way(name: str) -> re.Pattern[str] | None:
+    """Which way a column is better, None where it says nothing of results."""
+    heading = plain(name)
+    if WRONG.fullmatch(heading):
+        return WRONG
+    if ERROR.search(heading):
+        return ERROR
+    return next((w for w in (LESS, MORE) if w.search(heading) and of_result(name)), None)
 
 
 def _worse(
