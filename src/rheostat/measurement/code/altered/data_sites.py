@@ -74,7 +74,7 @@ class DataSite:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _MaybeDrawn:
     """A value that is random by ``itself``, or where what it comes of is."""
 
     itself: bool = False
@@ -103,7 +103,7 @@ class _Drawing:
     seeds: set[int] = field(default_factory=set)
 
     @cached_property
-    def asked(self) -> dict[str, _Asked]:
+    def asked(self) -> dict[str, _MaybeDrawn]:
         """What may hang on random numbers."""
         return {v: asked for v, said in self.defined.items() if (asked := _asked(self, said))}
 
@@ -240,16 +240,16 @@ def _mark(f: _Drawing, returning: Collection[str]) -> None:
     f.places |= {place for value, place in f.stored if value in f.drawn and place}
 
 
-def _asked(f: _Drawing, said: str) -> _Asked | None:
+def _asked(f: _Drawing, said: str) -> _MaybeDrawn | None:
     """What an instruction's random value would come of; None where it makes none."""
     if m := CALLED.match(said):
-        return _Asked(bool(LIBRARY.match(said)) or _is_seed(f, said), called=m[1])
+        return _MaybeDrawn(bool(LIBRARY.match(said)) or _is_seed(f, said), called=m[1])
     if m := LOADED.match(said):
-        return _Asked(place=f.place(m[1]))
+        return _MaybeDrawn(place=f.place(m[1]))
     if not STEP.match(said):
         return None
     own = (_by_factor(f, said) or _shifts_itself(f, said)) and not _is_rolled(f, said)
-    return _Asked(own, of=frozenset(VALUE.findall(said)))
+    return _MaybeDrawn(own, of=frozenset(VALUE.findall(said)))
 
 
 def _by_factor(f: _Drawing, said: str) -> bool:
