@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -52,6 +54,13 @@ def test_accepted_is_0_and_one_document(original, capsys):
 
 @pytest.mark.slow
 @pytest.mark.skipif(bool(absent("clang")), reason=absent("clang"))
+def test_nothing_is_loaded_that_only_a_search_needs():
+    """scipy takes half a CPU second, a quarter of what this package itself takes of a verdict."""
+    code = "import sys, rheostat; rheostat.code.verify; print('scipy' in sys.modules)"
+    argv = [sys.executable, "-c", code]
+    assert subprocess.run(argv, capture_output=True, text=True, check=True).stdout == "False\n"
+
+
 def test_a_line_that_a_person_has_read_leaves_nothing_undecided(original, capsys):
     other = candidate(original, "s += 1.0 / i", "s += (long)(s * 1e6) == 1234567 ? 2 : 1.0 / i")
     call = ["code", "verify", str(original), other, *QUICK, "--input", "n=10..20"]

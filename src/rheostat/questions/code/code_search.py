@@ -34,7 +34,6 @@ from rheostat.questions import listener
 from rheostat.questions.code.gain import MEASURED_BY, gain_on, to_beat
 from rheostat.questions.code.search_cost import SearchCost
 from rheostat.questions.code.variant_store import VariantStore, figures_of, gains, is_less
-from rheostat.tradeoff.search import search
 from rheostat.tradeoff.variants.affine_schedules import scheduled, scheduler_absent
 from rheostat.tradeoff.variants.from_cuda import TARGETS, from_cuda
 from rheostat.tradeoff.variants.islands import one_after_another
@@ -219,6 +218,8 @@ def search_code(
     CodeSearch
         The front and what it took.
     """
+    from rheostat.tradeoff.search import search  # loads scipy, which no other question here needs
+
     folder, how = Path(folder), settings or SearchSettings()
     store = VariantStore(folder, original, {"seed": how.seed, **how.about})
     cost = SearchCost.of(folder)
