@@ -63,6 +63,7 @@ from rheostat.measurement.runs.only_rate import with_rate
 from rheostat.measurement.runs.power_of_one import watts_of_one
 from rheostat.measurement.runs.published_tables import PRESETS, TRAINING
 from rheostat.measurement.runs.records import begins_as_json, read_records
+from rheostat.measurement.runs.rounding import EXACT, finer_of_three, rounded
 from rheostat.measurement.runs.table_shapes import repeats_below, settings_across
 from rheostat.measurement.runs.tool_tables import with_units
 from rheostat.measurement.runs.tracker_names import without_groups
@@ -131,14 +132,14 @@ def read_runs(
     frame = with_stated(frame, chosen)
     missing = sorted({c for s in chosen.columns.values() for c in s.columns} - set(frame.columns))
     if missing:
-        raise DataError(
-            str(path), [*(f"mapped column {c} is missing" for c in missing), _present(frame)]
-        )
+        gone = [f"mapped column {c} is missing" for c in missing]
+        raise DataError(str(path), [*gone, _present(frame)])
     frame, dated = read_dates(frame, chosen)
     taken, meant = _take(frame, chosen)
     rest, guessed, words = guess_rest(frame, chosen, taken)
     table = frame.select(ROW, **taken, **rest)
     table = _as_numbers(path, table)
+    digits = rounded(table, frame, _headings({**taken, **rest}), chosen.columns)
     words += _not_understood(path, frame, {**taken, **rest}, table)
     words += without_idle([*meant, *guessed])
     table, back = instants(table, frame, {**taken, **rest}, zone)
@@ -154,14 +155,15 @@ def read_runs(
     meant += [VOCABULARY["cores"]] if sized else []
     table, together, counted = one_row_a_job(table, _headings({**taken, **rest}))
     meant += counted
+    table, coarse = finer_of_three(table, digits if not together else EXACT)
     table, zeros = known_amounts(table)
     table, unfinished = runs_by_end(table, keep)
-    table, unbalanced = energy_balance(table)
+    table, unbalanced = energy_balance(table, digits)
     if measured and not MEASURED & set(table.columns) and not _are_requests(table):
         lacking = "found no runtime, power or energy among the columns"
         raise DataError(str(path), [lacking, _present(frame), what_to_map(frame.columns)])
     words += [*one_over(chosen), *dated, *back, *unset, *derived, *read, *timed, *summed, *sized]
-    words += [*together, *zeros, *unfinished, *unbalanced]
+    words += [*together, *coarse, *zeros, *unfinished, *unbalanced]
     return as_jobs(table, [*meant, *guessed], [*notes, *before, *words])
 
 
@@ -276,9 +278,8 @@ def _as_numbers(path: str | Path, table: pl.DataFrame) -> pl.DataFrame:
         bad = values.cast(pl.String).cast(pl.Float64, strict=False).is_null() & values.is_not_null()
         at = int(bad.arg_max() or 0)
         hint = f"; {PLAIN_NUMBERS}" * ("," in str(values[at]))
-        problems.append(
-            f"{name} is {values[at]!r} in row {table[ROW][at]}, expected a number{hint}"
-        )
+        said = f"{name} is {values[at]!r} in row {table[ROW][at]}"
+        problems.append(f"{said}, expected a number{hint}")
     if problems:
         raise DataError(str(path), problems)
     return table.with_columns(pl.col(empty).cast(pl.Float64))
