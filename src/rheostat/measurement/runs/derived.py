@@ -13,6 +13,7 @@ from rheostat.core.jobs import Note
 from rheostat.errors import DataError
 from rheostat.measurement.checks import ROW, note_rows
 from rheostat.measurement.runs.guess import TIMES_PARTS, guess_name
+from rheostat.measurement.runs.idle_power import with_idle
 from rheostat.measurement.runs.pieces import of_all_pieces
 from rheostat.measurement.runs.relative_times import relative_energy, relative_times
 from rheostat.measurement.runs.turnaround import without_wait
@@ -74,7 +75,8 @@ def told_by_others(frame: pl.DataFrame, taken: Collection[str]) -> tuple[pl.Data
         return frame, notes
     frame, saved = relative_energy(frame)
     frame, pieced = (frame, list[Note]()) if "runtime_s" in taken else of_all_pieces(frame)
-    return frame, [*notes, *saved, *pieced]
+    frame, gross = with_idle(frame)
+    return frame, [*notes, *saved, *pieced, *gross]
 
 
 def runtime_of_parts(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
