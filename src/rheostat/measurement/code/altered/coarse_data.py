@@ -16,7 +16,7 @@ from rheostat.measurement.code.bundled import bundled
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.programs.expected import Expected
 from rheostat.measurement.code.programs.program import Program
-from rheostat.measurement.code.races.lock_sets import LOCKS, WAITING, with_runtime
+from rheostat.measurement.code.races.lock_sets import LOCKS, WAITING, gives_way, with_runtime
 from rheostat.measurement.code.races.task_memory import RUNTIME as TASK_MEMORY
 from rheostat.measurement.code.sandboxed.capture import SandboxRun
 from rheostat.measurement.code.toolchain import BuildKind, object_file, quick_linker
@@ -80,7 +80,7 @@ def among_equals(case: Case, program: Program) -> list[Finding]:
         known = replace(expected, output=run.stdout)
 
         def printed(count: int, seed: int, known: Expected = known) -> SandboxRun:
-            given = {"RHEOSTAT_GIVES_WAY": str(seed), "OMP_SCHEDULE": "static,1"}
+            given = gives_way(program, seed)
             return case.bench.run(theirs, known.given, threads=count, environment=given,
                                   limits=roomy(case.limits(known, count), 5.0))  # fmt: skip
 

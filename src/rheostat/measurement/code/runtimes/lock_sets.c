@@ -15,6 +15,7 @@
 #include <omp-tools.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,9 +105,12 @@ HELPER void part(u64 address, u32 bytes, int write, u64 locks, u32 code) {
   put(cell, record);
 }
 
+#include "late_stores.h"
+
 HELPER __attribute__((constructor)) void asked(void) {
   const char *seed = getenv("RHEOSTAT_GIVES_WAY");
-  gives_way = seed ? (u32)atoi(seed) : 0;
+  gives_way = seed && !pthread_key_create(&at_end, seen_at_end) ? (u32)atoi(seed) : 0;
+  flushes = getenv("RHEOSTAT_FLUSHES") != 0;
   last_first = getenv("RHEOSTAT_LAST_FIRST") != 0;
 }
 
@@ -122,12 +126,13 @@ HELPER void wait_turn_of_phase(void) {
   wait_turn();
 }
 
-/* A thread's begin waits always, a compare and exchange or a lock 1 time in 2, another atomic access
-   1 in 8, any other 1 in 256: 1000 times a thread for 50 microseconds, and one wait in 16 for 2
+/* A thread's begin waits always, a compare and exchange or a lock 1 time in 2, as what comes soon after
+   a store that was late, another atomic access 1 in 8, any other 1 in 256: 1000 times a thread for 50 microseconds, and one wait in 16 for 2
    milliseconds, longer than anybody should spin. */
 HELPER void give_way(int atomic) {
   static __thread u32 state, waits;
-  u32 of_256 = atomic == 2 ? 128 : atomic ? 32 : 1;
+  u32 of_256 = atomic == 2 || soon ? 128 : atomic ? 32 : 1;
+  soon -= soon > 0;
   if (!state) {
     state = (gives_way + __atomic_add_fetch(&begun, 1, __ATOMIC_RELAXED)) * 2654435761u;
     of_256 = 256;
@@ -153,7 +158,11 @@ HELPER void let_others_first(const volatile void *place, u64 size) {
 }
 
 HELPER void touch(const void *place, u64 size, int write, int atomic, void *code) {
-  if (gives_way) { give_way(atomic); return; }
+  if (gives_way) {
+    if (!atomic) now_seen();
+    give_way(atomic);
+    return;
+  }
   if (ignored || !depth) return;
   if (me < 0) me = (int)__atomic_fetch_add(&threads, 1, __ATOMIC_RELAXED) % 256;
   u64 address = (u64)place, locks = lock_set(atomic);
@@ -182,16 +191,18 @@ ACCESS(1) ACCESS(2) ACCESS(4) ACCESS(8) ACCESS(16)
 #define CHANGE(n, type, name, how) \
   PLAIN type __tsan_atomic##n##_##name(volatile void *p, type v, int order) { \
     (void)order; touch((const void *)p, n / 8, 1, 1, HERE); \
+    now_seen(); \
     return how((volatile type *)p, v, __ATOMIC_SEQ_CST); \
   }
 #define ATOMIC(n, type) \
   PLAIN type __tsan_atomic##n##_load(const volatile void *p, int order) { \
-    (void)order; touch((const void *)p, n / 8, 0, 1, HERE); \
+    touch((const void *)p, n / 8, 0, 1, HERE); \
+    if (late_count) return (type)read_before(p, n / 8, order); \
     return __atomic_load_n((const volatile type *)p, __ATOMIC_SEQ_CST); \
   } \
   PLAIN void __tsan_atomic##n##_store(volatile void *p, type v, int order) { \
-    (void)order; touch((const void *)p, n / 8, 1, 1, HERE); \
-    __atomic_store_n((volatile type *)p, v, __ATOMIC_SEQ_CST); \
+    touch((const void *)p, n / 8, 1, 1, HERE); \
+    if (!is_late(p, v, n / 8, order)) __atomic_store_n((volatile type *)p, v, __ATOMIC_SEQ_CST); \
   } \
   CHANGE(n, type, exchange, __atomic_exchange_n) CHANGE(n, type, fetch_add, __atomic_fetch_add) \
   CHANGE(n, type, fetch_sub, __atomic_fetch_sub) CHANGE(n, type, fetch_and, __atomic_fetch_and) \
@@ -199,12 +210,13 @@ ACCESS(1) ACCESS(2) ACCESS(4) ACCESS(8) ACCESS(16)
   CHANGE(n, type, fetch_nand, __atomic_fetch_nand) \
   PLAIN type __tsan_atomic##n##_compare_exchange_val(volatile void *p, type old, type v, int one, int two) { \
     (void)one; (void)two; touch((const void *)p, n / 8, 1, 2, HERE); \
+    now_seen(); \
     if (gives_way) let_others_first(p, n / 8); \
     __atomic_compare_exchange_n((volatile type *)p, &old, v, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
     return old; \
   }
 ATOMIC(8, u8) ATOMIC(16, unsigned short) ATOMIC(32, u32) ATOMIC(64, u64)
-PLAIN void __tsan_atomic_thread_fence(int order) { (void)order; __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+PLAIN void __tsan_atomic_thread_fence(int order) { (void)order; now_seen(); __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 PLAIN void __tsan_atomic_signal_fence(int order) { (void)order; }
 PLAIN void __tsan_init(void) {}
 PLAIN void __tsan_func_entry(void *code) { (void)code; }
@@ -249,6 +261,7 @@ PLAIN void free(void *p) {
 PLAIN int pthread_mutex_lock(pthread_mutex_t *lock) {
   static int (*next)(pthread_mutex_t *);
   if (!next) next = (int (*)(pthread_mutex_t *))dlsym(RTLD_NEXT, "pthread_mutex_lock");
+  now_seen();
   if (gives_way) give_way(2);
   if (last_first && !by_openmp) wait_turn_of_phase();
   return next(lock);
@@ -266,6 +279,7 @@ HELPER void *begun_in_turn(void *made) {
 PLAIN int pthread_create(pthread_t *thread, const pthread_attr_t *how, void *(*routine)(void *), void *given) {
   static int (*next)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
   if (!next) next = (int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))dlsym(RTLD_NEXT, "pthread_create");
+  now_seen();
   Start *start = last_first && !by_openmp ? (Start *)malloc(sizeof *start) : 0;
   if (!start) return next(thread, how, routine, given);
   start->routine = routine;
@@ -277,6 +291,7 @@ PLAIN int pthread_create(pthread_t *thread, const pthread_attr_t *how, void *(*r
 HELPER void begins(ompt_data_t *task, const ompt_frame_t *frame, ompt_data_t *parallel, u32 wanted,
                    int flags, const void *code) {
   (void)task; (void)frame; (void)wanted; (void)flags; (void)code;
+  now_seen();
   parallel->value = fresh();
   if (depth < NESTED) outer[depth] = phase;
   depth++;
@@ -298,6 +313,7 @@ HELPER void takes_part(ompt_scope_endpoint_t end, ompt_data_t *parallel, ompt_da
 HELPER void waits(ompt_sync_region_t kind, ompt_scope_endpoint_t end, ompt_data_t *parallel,
                   ompt_data_t *task, const void *code) {
   (void)parallel; (void)task; (void)code;
+  now_seen();
   int barrier = kind != ompt_sync_region_taskwait && kind != ompt_sync_region_taskgroup &&
                 kind != ompt_sync_region_reduction;
   if (barrier && end == ompt_scope_end) phase++;
@@ -310,6 +326,7 @@ HELPER void reduces(ompt_sync_region_t kind, ompt_scope_endpoint_t end, ompt_dat
 }
 HELPER void will_lock(ompt_mutex_t kind, u32 hint, u32 how, ompt_wait_id_t id, const void *code) {
   (void)kind; (void)hint; (void)how; (void)id; (void)code;
+  now_seen();
   if (gives_way) give_way(2);
   if (last_first) wait_turn_of_phase();
 }
@@ -328,6 +345,11 @@ HELPER void unlocks(ompt_mutex_t kind, ompt_wait_id_t id, const void *code) {
     }
 }
 
+HELPER void leaves_task(ompt_data_t *task, ompt_task_status_t how, ompt_data_t *next) {
+  (void)task; (void)how; (void)next;
+  now_seen();
+}
+
 HELPER int starts(ompt_function_lookup_t find, int device, ompt_data_t *data) {
   (void)device; (void)data;
   ompt_set_callback_t set = (ompt_set_callback_t)find("ompt_set_callback");
@@ -339,6 +361,7 @@ HELPER int starts(ompt_function_lookup_t find, int device, ompt_data_t *data) {
   set(ompt_callback_mutex_acquire, (ompt_callback_t)will_lock);
   set(ompt_callback_mutex_acquired, (ompt_callback_t)locks);
   set(ompt_callback_mutex_released, (ompt_callback_t)unlocks);
+  set(ompt_callback_task_schedule, (ompt_callback_t)leaves_task);
   return 1;
 }
 HELPER void stops(ompt_data_t *data) { (void)data; }
