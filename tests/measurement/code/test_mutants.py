@@ -44,6 +44,9 @@ UNSEEN = {
       part[to * 43 + have[to]++] = a[i] % 1000; }}
   for (int k = 0; k < 8; k++) for (int j = 0; j < have[k]; j++)
     sum += part[k * 43 + j];""",
+    "blocks that forget at their ends": """  int on = 0;
+  for (int i = 0; i < n; i++) { on = a[i] % 23 == 7 && i % 173 ? on + 1 : 0;
+    sum += (on == 2) * i; }""",
 }
 SEEN = {
     "an entry that somebody asks for": f"""  unsigned other[8];
@@ -72,6 +75,9 @@ SEEN = {
   for (int k = 0; k < 53; k++) sum += count[k] * k;""",
     "blocks that begin where others end": """  for (int t = 0; t < 4; t++)
     for (int i = n * t / 4; i < n * (t + 1) / 4; i++) sum += a[i] % 1000;""",
+    "blocks that are put together": f"""  unsigned long part = 0;
+{LOOP} part += a[i] % 1000; if (i % 57 == 56) {{ sum += part; part = 0; }} }}
+  sum += part;""",
 }
 
 
@@ -194,6 +200,25 @@ def test_what_is_far_off_and_leaves_the_memory_tells_of_room_alone(failing, left
 
     reached = np.arange(1, 7)[:, None]
     assert bool(margins([site("40")], reached, differ, fail)) is (left or not in_time)
+
+
+@pytest.mark.parametrize(("wrong", "failing", "named"), [
+    (range(1, 3), (), True), ((), (), False), (range(11), (), False), (range(1, 3), {29}, False),
+])  # fmt: skip
+def test_a_free_number_that_is_wrong_at_times_where_it_is_small_is_named(wrong, failing, named):
+    def differ(asked):
+        return [None if i in failing else x == 4 and i in wrong for _, x, i in asked]
+
+    def fail(asked):
+        return [False] * len(asked)
+
+    some = [Site(AT, 0, constant=UsedNumber("i32", "2048")), site("12", 1)]
+    found = margins(some, np.ones((30, 2)), differ, fail)
+    assert [m.said for m in found] == named * [
+        "the output is the same with 2,049 or 2,047 or 512 or 8,192 in the place of 2,048, and "
+        "another one with 4 on 2 of 30 inputs: what is done where so many are reached is wrong at "
+        "times"]  # fmt: skip
+    assert margins(some, np.ones((23, 2)), differ, fail) == []  # too few to tell
 
 
 def rows_of(*rows, places=lambda row: AT if "!dbg" in row else None, own=()):

@@ -264,10 +264,10 @@ class _Mutants:
         """Constants that are margins."""
         reached = self.counts.sum(axis=2) * self.ended[:, None]
 
-        def differ(asked: Sequence[tuple[Site, float, int]]) -> list[bool]:
+        def differ(asked: Sequence[tuple[Site, float, int]]) -> list[bool | None]:
             rows = _constants(asked)
             outputs = self._run([self.inputs[i] for *_, i in asked], rows, self.seconds[1])
-            return [got is not None and self._differs(got, self.wanted[i])
+            return [None if got is None else self._differs(got, self.wanted[i])
                     for (*_, i), got in zip(asked, outputs, strict=False)]  # fmt: skip
 
         return margins(self.sites, reached, differ, self._fail)
