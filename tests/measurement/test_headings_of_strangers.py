@@ -173,3 +173,19 @@ def test_the_energy_of_a_step_goes_with_the_time_of_one(tmp_path):
     assert read(file).frame["energy_j"].to_list() == [500 * j for j in JOULES]
     (file := tmp_path / "whole.csv").write_text(text.replace("steps", "batches"))
     assert "energy_j" not in read(file).columns
+
+
+@pytest.mark.parametrize(
+    ("heading", "part"),
+    [
+        ("gpu_energy_J", True),
+        ("pkg energy [J]", True),
+        ("energy_J", False),
+        ("node_energy_J", False),
+    ],
+)
+def test_the_energy_of_a_part_is_said_to_be_of_that_part(heading, part, tmp_path):
+    (file := tmp_path / "runs.csv").write_text(f"nodes,time_s,{heading}\n1,9,900\n2,5,990\n")
+    jobs = read(file)
+    assert jobs.frame["energy_j"].to_list() == [900, 990]
+    assert any("leaves out what the rest of a node draws" in n.message for n in jobs.notes) == part

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -67,11 +68,27 @@ def guess_rest(
         text = guess.name == theirs and frame[theirs].dtype == pl.String
         if text and (ours := guess_name(theirs)) in QUANTITIES and ours != theirs:
             texts.append(Note(f"{theirs} holds text, not numbers: not read as {ours}"))
-    notes = [*texts, *unclear_units(frame)]
+    notes = [*texts, *unclear_units(frame), *_of_parts(guesses, alone)]
     notes += other_run_times(frame, {g.source: g.name for g in guesses})
     if chosen.drop:
         notes.insert(0, Note(f"left out as the mapping says: {', '.join(chosen.drop)}"))
     return exprs, columns, [*notes, *_guessed(guesses)]
+
+
+DEVICE = re.compile(
+    r"(^|_)(gpus?|cards?|accelerators?|cpus?|pkg|packages?|rapl|sockets?|dram)(_|$)"
+)
+
+
+def _of_parts(guesses: Sequence[Guess], alone: Mapping[str | None, str]) -> list[Note]:
+    """Notes on power and energy that are of a part of a machine, and the only ones of a table."""
+    parts = [g for g in guesses if g.name in ("power_w", "energy_j") and g.source in alone
+             and DEVICE.search(re.sub(r"[\W_]+", "_", g.source.lower()))]  # fmt: skip
+    return [
+        Note(f"{g.name} is {g.source}, which leaves out what the rest of a node draws, and slower "
+             "settings draw that for longer")
+        for g in parts
+    ]  # fmt: skip
 
 
 def _named(ours: str, frame: pl.DataFrame, taken: Mapping[str, pl.Expr]) -> bool:
