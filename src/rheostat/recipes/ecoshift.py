@@ -31,6 +31,12 @@ from rheostat.decision.budget.nodes import NodeFleet, fleet
 from rheostat.errors import DataError
 from rheostat.prediction.surface import CAPS, COUNTS, Surface, surfaces
 
+SPELT = "names that differ in capitals or blanks alone count as several applications"
+ONE_SETTING = (
+    "ran at one setting of caps, so nothing tells what caps do to it, and no node of it is planned"
+)
+MOST_NAMED = 6
+
 
 def capped_surfaces(runs: JobTable, *, seed: int = 0) -> dict[str, Surface]:
     """Surfaces over the caps of a table of runs; GPU count and nodes must not vary within it.
@@ -167,7 +173,29 @@ def node_fleet(
         caps = [k for k in next(iter(known.values())).knobs if k in CAPS]
         frame, start = read_caps(frame, caps, start), None
     nodes_ = drawn(fleet(frame, known, start=start))
-    return replace(nodes_, notes=(*nodes_.notes, *_each_gpu(known)))
+    without = _without_surface(runs, known) if nodes is None else []
+    return replace(nodes_, notes=(*nodes_.notes, *_each_gpu(known), *without))
+
+
+def _without_surface(runs: JobTable, known: Mapping[str, Surface]) -> list[Note]:
+    """Notes on applications of which no node is planned, and on names that may be of one.
+
+    >>> from rheostat.core.vocabulary import table
+    >>> runs = table({"app": ["LBM", "lbm", "md"], "runtime_s": [9.0, 8.0, 7.0]})
+    >>> [note.message.partition(":")[0] for note in _without_surface(runs, {})]
+    ['names that differ in capitals or blanks alone count as several applications', \
+'ran at one setting of caps, so nothing tells what caps do to it, and no node of it is planned']
+    """
+    names = runs.frame["app"].cast(pl.String).drop_nulls().unique(maintain_order=True).to_list()
+    plain = ["".join(n.lower().split()) for n in names]
+    alike = [n for n, p in zip(names, plain, strict=True) if plain.count(p) > 1]
+    alone = [n for n in names if n not in known]
+    notes = [Note(f"{SPELT}: {_few(alike)}")] if alike else []
+    return [*notes, *([Note(f"{ONE_SETTING}: {_few(alone)}")] if alone else [])]
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:MOST_NAMED]) + ", ..." * (len(names) > MOST_NAMED)
 
 
 def _each_gpu(known: Mapping[str, Surface]) -> list[Note]:
