@@ -63,14 +63,28 @@ def test_units_are_those_of_the_names(tmp_path) -> None:
         ("price_cents_per_kWh", 0.3),
         ("price_ore_per_kwh", 0.3),
         ("p/kWh", 0.3),
-        ("price_eur_per_kwh", 30.0),
-        ("EUR/kWh", 30.0),
+        ("price_sek_per_kwh", 30.0),
+        ("price_per_kwh", 30.0),  # of a currency that is not said
         ("price (EUR/MWh)", 0.03),
     ],
 )
 def test_a_price_in_hundredths_is_in_the_whole(heading, per_kwh, tmp_path) -> None:
     made = read(tmp_path, "a.csv", f"time,{heading}\n00:00,30\n12:00,30\n")
     assert made.price_per_kwh.values == pytest.approx((per_kwh, per_kwh))
+
+
+@pytest.mark.parametrize(
+    ("heading", "value", "words"),
+    [("price_eur_per_kwh", 85, "price_eur_per_mwh"), ("USD/kWh", 12, "price_ct_per_kwh"),
+     ("carbon_g_per_kwh", 0.35, "kilograms")],
+)  # fmt: skip
+def test_values_of_another_unit_than_their_heading_says_are_refused(
+    heading, value, words, tmp_path
+) -> None:
+    with pytest.raises(DataError, match=words):
+        read(tmp_path, "a.csv", f"time,{heading}\n00:00,{value}\n12:00,{value}\n")
+    made = read(tmp_path, "a.csv", f"time,{heading}\n00:00,3\n12:00,{value}\n18:00,3\n")
+    assert made.span_s() is None  # one dear hour is no other unit
 
 
 @pytest.mark.parametrize("heading", ["price", "price_pct", "ct_per_h", "share_per_kwh"])

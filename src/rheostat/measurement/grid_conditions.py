@@ -43,6 +43,10 @@ COLUMNS: tuple[tuple[str, str, float], ...] = (
     (r"available_percent", "available_share", 1e-2),
 )
 """Names of columns, what they are, and what one of their unit is in ours."""
+DEAR, DEAREST = re.compile(r"(\w+_)?(eur|euros?|usd|dollars?|gbp|chf|€|\$|£)_per_kwh"), 5.0
+"""Prices of a kWh that no market's middle hour has had."""
+GRAMS, LEAST_G = re.compile(r"carbon_(intensity_)?g\w*_per_kwh|carbonintensity"), 1.0
+"""Grams of CO2 of a kWh, of which every grid has more."""
 TIMES = ("time", "datetime", "timestamp", "point_time", "start", "from", "from_s")
 CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)|24:00")
 DURATION = re.compile(r"PT(?:(\d+)H)?(?:(\d+)M)?")
@@ -153,8 +157,36 @@ def read_grid(path: str | Path, zone: str = "UTC", at_s: float = 0.0) -> GridCon
         raise DataError(str(path), problems)
     moments, repeat_s = _moments(frame[when].to_list(), zone, at_s, str(path))
     return GridConditions(
-        **{q: _series(moments, frame[c], s, repeat_s, f"{path}: {c}") for c, q, s in matched}
+        **{
+            q: _series(
+                moments, _of_that_unit(frame[c], f"{path}: {c}"), s, repeat_s, f"{path}: {c}"
+            )
+            for c, q, s in matched
+        }
     )
+
+
+def _of_that_unit(column: pl.Series, where: str) -> pl.Series:
+    """Prices and grams of a kWh; a `DataError` where most are of another unit than the heading's.
+
+    >>> _of_that_unit(pl.Series("EUR/kWh", [85.0, 120.0]), "evening.csv")
+    Traceback (most recent call last):
+    rheostat.errors.DataError: evening.csv: EUR/kWh is mostly above 5 for a kWh: are these of a \
+MWh (write price_eur_per_mwh) or hundredths (price_ct_per_kwh)?
+    """
+    heading = _plain(column.name)
+    middle = column.cast(pl.Float64, strict=False).median()
+    if not isinstance(middle, float):
+        return column
+    if DEAR.fullmatch(heading) and middle > DEAREST:
+        raise DataError(where, [
+            f"{column.name} is mostly above {DEAREST:g} for a kWh: are these of a MWh (write "
+            "price_eur_per_mwh) or hundredths (price_ct_per_kwh)?"])  # fmt: skip
+    if GRAMS.fullmatch(heading) and 0 < middle < LEAST_G:
+        raise DataError(where, [
+            f"{column.name} is mostly below {LEAST_G:g} g of a kWh: are these kilograms (write "
+            "carbon_kg_per_mwh, a thousand times as much)?"])  # fmt: skip
+    return column
 
 
 def _known(name: str) -> tuple[str, float] | None:
