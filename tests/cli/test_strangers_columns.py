@@ -166,3 +166,27 @@ def test_a_table_under_a_number_sign_is_none_of_perf(table):
     jobs = rh.read(table(f"# cores,Wall time (min),Speedup,Efficiency (%),Energy (kWh)\n{rows}"))
     assert jobs.frame["cores"].to_list() == [16, 32]
     assert jobs.numpy("runtime_s").tolist() == [7230, 3780]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("nodes,core_hours,energy_kWh\n1,3.55,.42\n2,3.73,.44\n", "write how many there were"),
+        ("nodes,time_s,J/step\n1,400,15\n2,210,16\n", "write how many each run did in a column"),
+        ("batch,power_limit_w,time_s\n1,200,40\n2,250,21\n", "try --objectives runtime_s"),
+    ],
+)
+def test_what_cannot_be_meant_is_not_proposed(table, text, said, capsys):
+    knob = text.partition(",")[0]
+    assert run(["front", str(table(text)), "--knob", knob]) == 1
+    refusal = capsys.readouterr().err.splitlines()[-1]
+    assert said in refusal
+    assert "is it" not in refusal
+
+
+def test_speed_and_energy_of_an_image_are_proposed_together(table, capsys):
+    file = str(table("batch,throughput img/s,J/img\n32,800,.4\n64,1100,.33\n"))
+    assert run(["front", file, "--knob", "batch"]) == 1
+    typed = ["--column", "runtime_s=1/throughput img/s", "--column", "energy_j=energy_per_img_J"]
+    assert typed[-1] in capsys.readouterr().err
+    assert run(["front", file, "--knob", "batch", *typed]) == 0

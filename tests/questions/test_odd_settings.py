@@ -82,3 +82,20 @@ def test_other_kinds_and_parts_that_some_settings_lack_are_asked_about(heading, 
         notes = [str(refused)]
     assert any(heading in note and "--where" in note for note in notes)
     assert not any("parts each run" in note for note in notes)
+
+
+def pairs(second, **others):
+    data = {"threads": [1, 1, 2, 2], "runtime_s": [400.0, 398.0, 210.0, second], **others}
+    return rh.front(table(data), knobs="threads=1,2", objectives="runtime_s").notes
+
+
+def test_two_runs_far_apart_are_named():
+    assert any("2 threads: its two runs took 210 s and 640 s" in n for n in pairs(640.0))
+    assert not any("two runs took" in n for n in pairs(230.0))
+
+
+@pytest.mark.parametrize("column", ["precision", "Data type"])
+def test_settings_of_two_precisions_are_refused(column):
+    data = {"nodes": NODES, "runtime_s": SECONDS, column: ["fp64", "fp64", "fp32", "fp32"]}
+    with pytest.raises(QuestionError, match="fp32"):
+        rh.front(table(data), knobs="nodes=1,2,4,8", objectives="runtime_s")

@@ -48,6 +48,8 @@ PROBLEM = re.compile(
     r"dataset|cases?|matrix|rows|tokens|resolution|molecules|bodies|steps|iterations|epochs)(_|$)|^n[xyz]?$"
 )
 """Words of columns that say how much there was to do."""
+WORK = re.compile(rf"{PROBLEM.pattern}|(^|_)(precision|dtype|data_?type)(_|$)")
+"""Those, and words of columns that say with what numbers it was done."""
 HARDWARE = re.compile(
     r"((gpu|cpu|accelerator|device|hardware)(_?(type|model|name|kind))?|arch(itecture)?|cluster"
     r"|machine|system|platform|partition|(power |energy )?(meter|sensor|source))"
@@ -226,7 +228,7 @@ def split_settings(
     one_kind = any(runs.frame[c].drop_nulls().n_unique() == 1 for c in hardware)
     for column in (c for c in runs.columns if c != knob):
         machine = column in hardware
-        size = column not in VOCABULARY and PROBLEM.search(plain(column))
+        size = column not in VOCABULARY and WORK.search(plain(column))
         if not (machine or size):
             continue
         pairs = runs.frame.select(column, knob).drop_nulls().unique().sort(column, knob)

@@ -292,6 +292,7 @@ def what_to_map(columns: Sequence[str]) -> str:
     if len(times) < 2 and len(rates) == 1:
         said = f"is it a speed? --column runtime_s={shlex.quote(f'1/{rates[0]}')}"
         more = [shlex.quote(f"energy_j=1/{c}") for c in columns if YIELD.search(c)]
+        more = more or [f"energy_j={c}" for c in columns if re.fullmatch(r"energy_per_im\w+_J", c)]
         return " --column ".join([said, *more[: len(more) == 1]])
     if len(times) < 2:
         return (

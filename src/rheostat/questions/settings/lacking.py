@@ -14,6 +14,7 @@ from rheostat.core.jobs import JobTable
 from rheostat.core.vocabulary import VOCABULARY
 from rheostat.measurement.runs.cell_units import PLAIN_NUMBERS
 from rheostat.measurement.runs.derived import BOUND, only_grows
+from rheostat.measurement.runs.guess import TIMES_PARTS
 from rheostat.measurement.runs.header_units import split_unit
 from rheostat.measurement.runs.mapping import YIELD
 from rheostat.tradeoff.rules import Weighted
@@ -66,6 +67,12 @@ def perhaps(jobs: JobTable, measured: Sequence[str]) -> list[str]:
     ours, pattern = ("energy_j", POWERED) if "runtime_s" in measured else (ours, pattern)
     own = [c for c in jobs.columns if c not in VOCABULARY and jobs.frame[c].count()
            and "%" not in their_name(jobs, c)]  # fmt: skip
+    shared = [c for c in own if TIMES_PARTS.fullmatch(_hours(jobs, c))]
+    if ours == "runtime_s" and shared:
+        return [
+            f"{their_name(jobs, shared[0])} is the time of all parts of a run together: write how "
+            "many there were in a column cores, gpus or nodes, which it is divided by"
+        ]
     own = [c for c in own if not (ours == "energy_j" and BOUND.search(their_name(jobs, c)))]
     spoken = [c for c in own if pattern.search(c.lower())]
     powered = [c for c in spoken if not TOKENS.search(c.lower())]
@@ -73,7 +80,8 @@ def perhaps(jobs: JobTable, measured: Sequence[str]) -> list[str]:
     names = [their_name(jobs, c) for c in powered]
     if not names:
         return []
-    if ours == "energy_j" and (piece := OF_A_PIECE.search(names[0])):
+    whole = ours == "energy_j" and not RATE.search(their_name(jobs, "runtime_s"))
+    if whole and (piece := OF_A_PIECE.search(names[0])):
         return [
             f"{names[0]} is of one {piece[1]}, and runtime_s ({their_name(jobs, 'runtime_s')}) is "
             f"not: write how many each run did in a column {piece[1]}s, or name the time of one: "
@@ -98,6 +106,11 @@ def perhaps(jobs: JobTable, measured: Sequence[str]) -> list[str]:
     added = quote(f"{ours}={'+'.join(alike)}")
     both = f" (or --column {added}: their sum)" * parts
     return [f"is it {' or '.join(names)}? name it: {said}{both}"]
+
+
+def _hours(jobs: JobTable, name: str) -> str:
+    """A heading without marks, as ``core hours`` of ``Core-Hours [h]``."""
+    return re.sub(r"\s*[\[(].*", "", their_name(jobs, name)).strip()
 
 
 def their_name(jobs: JobTable, name: str) -> str:

@@ -26,6 +26,8 @@ NAMED = 3
 """Odd runs that are named."""
 UNEVEN = 1.5
 """A factor between runs of one setting from which a mean of some of them is no other's."""
+FAR_APART = 1.5
+"""A factor between two runs of one setting from which their mean is nobody's."""
 SLIGHT_DRIFT = 0.02
 """A share of the run time that no choice hangs on."""
 
@@ -123,6 +125,7 @@ def tell_unlike(runs: JobTable, space: Space) -> None:
         )
     else:
         tell_odd(runs, space.names)
+        _tell_far_pairs(runs, space.names, mixed)
     if abs((factor := nodecount.drift(runs, space.names)) - 1) > SLIGHT_DRIFT:
         said = f"repeats took {factor:.2f} times as long at the end of these runs as at their start"
         listener.note(
@@ -191,6 +194,22 @@ def _flags(runs: JobTable) -> list[str]:
     before = {*runs.known_at(Moment.SUBMIT).columns, "censored"}
     words = [c for c in runs.columns if runs.frame[c].dtype in (pl.String, pl.Boolean)]
     return [c for c in words if c not in before and runs.frame[c].n_unique() == 2]
+
+
+def _tell_far_pairs(runs: JobTable, knobs: Sequence[str], mixed: Sequence[str]) -> None:
+    """Say where the only two runs of a setting are far apart: neither tells which was disturbed."""
+    if mixed or not {"runtime_s", *knobs} <= set(runs.columns):
+        return
+    took = pl.col("runtime_s")
+    pairs = _ended(runs).frame.filter(took > 0).group_by(list(knobs), maintain_order=True)
+    both = pairs.agg(pl.len(), least=took.min(), most=took.max())
+    far = both.filter(pl.col("len") == 2, pl.col("most") > FAR_APART * pl.col("least"))
+    for row in far.head(NAMED).iter_rows(named=True):
+        setting = setting_words({k: row[k] for k in knobs})
+        listener.note(
+            f"{setting}: its two runs took {row['least']:.3g} s and {row['most']:.3g} s, and their "
+            "mean counts; which of them was disturbed two do not tell: run it again"
+        )
 
 
 def tell_odd(runs: JobTable, settings: Sequence[str]) -> None:
