@@ -62,3 +62,21 @@ def test_records_and_texts_of_requests_do_alike(tmp_path):
     )
     jobs = read_requests(file, columns={"submit_s": "came_ms"})
     assert jobs.numpy("submit_s")[1] - jobs.numpy("submit_s")[0] == 1.0
+
+
+def test_times_since_the_request_before_are_summed_up(tmp_path):
+    file = tmp_path / "trace.csv"
+    file.write_text("inter_arrival_ms,prompt_tokens,output_tokens\n0,9,2\n250,9,2\n750,9,2\n")
+    jobs = read_traffic(file, columns={"submit_s": "inter_arrival_ms"})
+    assert jobs.numpy("submit_s").tolist() == [0.0, 0.25, 1.0]
+    assert any("summed up" in n.message for n in jobs.notes)
+    assert not any(
+        "summed up" in n.message for n in read_traffic(trace(tmp_path, "arrival_ms", 1e-3)).notes
+    )
+
+
+def test_what_is_not_named_by_hand_is_known_by_its_name(tmp_path):
+    file = trace(tmp_path, "arrived_at", 1.0)
+    file.write_text(file.read_text().replace("output_tokens", "made"))
+    jobs = read_traffic(file, columns={"output_tokens": "made"})
+    assert jobs.numpy("submit_s").tolist() == AFTER_S

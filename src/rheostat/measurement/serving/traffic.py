@@ -6,6 +6,7 @@ tables in the house's own names, and in those that logs use for the same.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
@@ -32,6 +33,8 @@ from rheostat.measurement.serving.requests import COLUMNS, is_requests, read_req
 WHAT = "trace of requests"
 NAMES = ("submit_s", "prompt_tokens", "output_tokens")
 AZURE = ("TIMESTAMP", "ContextTokens", "GeneratedTokens")
+GAP = re.compile(r"inter[ _-]?arrival|(^|_)gap|since_(the_)?(last|previous)|delta")
+"""Headings of the time between a request and the one before."""
 LATEST_S = 1e11
 """Seconds since 1970 of the year 5138: larger ones are other units."""
 MOONCAKE = ("timestamp", "input_length", "output_length")
@@ -79,7 +82,11 @@ def read_traffic(
             )  # fmt: skip
             break
     else:
+        frame, summed = _from_gaps(frame, columns or {})
         frame = named_columns(frame, columns)
+        if columns and not set(NAMES) <= set(frame.columns):
+            frame, said = _by_their_names(frame, path)
+        said = (*said, *summed)
         frame = frame.with_columns(_beside_lengths(frame))
         if texts and "prompt_tokens" in frame.columns:
             tokens = frame["prompt_tokens"].cast(pl.Float64, strict=False)
@@ -113,6 +120,23 @@ def _as_it_stands(
     recorded = read_recorded(path)
     shared = [c for c in SHARED if c in recorded.columns]
     return recorded.frame.select(*NAMES, *shared), recorded.notes
+
+
+def _from_gaps(
+    frame: pl.DataFrame, columns: Mapping[str, str]
+) -> tuple[pl.DataFrame, tuple[Note, ...]]:
+    """Moments in place of the times since the request before, by the heading taken for them.
+
+    >>> gaps = pl.DataFrame({"inter_arrival_ms": [0, 40, 30]})
+    >>> _from_gaps(gaps, {"submit_s": "inter_arrival_ms"})[0]["inter_arrival_ms"].to_list()
+    [0, 40, 70]
+    """
+    named = columns.get("submit_s", "")
+    gaps = [c for c in frame.columns if GAP.search(c.lower()) and named in ("", c)]
+    if len(gaps) != 1 or not frame[gaps[0]].dtype.is_numeric() or (frame[gaps[0]] < 0).any():
+        return frame, ()
+    said = Note(f"{gaps[0]} is the time since the request before: summed up, row by row")
+    return frame.with_columns(pl.col(gaps[0]).cum_sum()), (said,)
 
 
 def _by_their_names(frame: pl.DataFrame, path: Path) -> tuple[pl.DataFrame, tuple[Note, ...]]:
