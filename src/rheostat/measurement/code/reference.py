@@ -90,6 +90,7 @@ class Reference:
     tolerance: Tolerance = field(default_factory=Tolerance)
     count: int = INPUTS
     notes: list[str] = field(default_factory=list)
+    refused: list[ProgramInput] = field(default_factory=list)
     one_way: tuple[OneWay, OneWay, tuple[str, ...]] | None = None
     near_ends: Counter[int] | None = None
     _times: dict[str, list[int]] = field(default_factory=dict)
@@ -118,10 +119,7 @@ class Reference:
 
     @property
     def family(self) -> str:
-        """The compiler of the original and of every figure.
-
-        The one that its flags need, else gcc, or clang where there is none.
-        """
+        """The compiler of every figure: what its flags need, else gcc, or clang without that."""
         if self.original.language == "cuda" and self.bench.gpu:
             return "nvcc"
         if only := family_of(self.original.flags):
@@ -209,8 +207,9 @@ class Reference:
             each = list({given.words: given for given in drawn}.values())
             each = each[: MOST_MANY_B // max(len(longest.output), 1)]
             if longest.cpu_s <= QUICK_S:
-                limits, run = longest.limits(), self.bench.run_many
+                run, limits = self.bench.run_many, longest.limits()
                 made += zip(each, run(self.built, each, limits, most_s), strict=False)
+        self.refused += [given for given, output in made if output is None]
         return tuple((g, o) for g, o in made if o is not None)
 
     @property
@@ -249,12 +248,11 @@ class Reference:
 
         Times that the original prints alike in every second run are results of a calculation.
         """
-        self.built  # noqa: B018 - an original that does not build is told first
-        self.expected  # noqa: B018 - nor what it prints each time before it was run
+        _ = self.built, self.expected  # that it builds comes first, and what it prints each time
         tolerance = replace(self.tolerance, computed=computed_times(self._times))
         if tolerance.relative is None:
-            text = "\n".join(self.original.files.values())
-            relative = max(SINGLE, self._rounded) if SINGLE_PRECISION.search(text) else DOUBLE
+            single = SINGLE_PRECISION.search("\n".join(self.original.files.values()))
+            relative = max(SINGLE, self._rounded) if single else DOUBLE
             tolerance = replace(tolerance, relative=relative)
         if why := self._faults.not_its_own(self.built, self._otherwise, tolerance):
             raise DataError(self._name, [why])
