@@ -32,7 +32,7 @@ from rheostat.measurement.code.surroundings.device_regions import (
     never_on_device,
     with_closed_memory,
 )
-from rheostat.measurement.code.surroundings.failed_runs import failed_runs
+from rheostat.measurement.code.surroundings.error_runs import error_runs
 from rheostat.measurement.code.surroundings.few_threads import on_few_threads
 from rheostat.measurement.code.surroundings.hidden_digits import WHY as HIDDEN
 from rheostat.measurement.code.surroundings.hidden_digits import hidden_digits
@@ -186,7 +186,7 @@ def _on_many(case: Case) -> Evidence:
     rare = _among_many(case)
     if rare:
         return case.failed("output", rare)
-    if otherwise := elsewhere(case) or failed_runs(case):
+    if otherwise := elsewhere(case) or error_runs(case):
         return case.failed("output", otherwise)
     reviewed = set[str]()
     for some in DOUBTS:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rheostat.measurement.code.surroundings.failed_runs import failed_runs
+from rheostat.measurement.code.surroundings.error_runs import error_runs
 from tests.measurement.code.rung_cases import SMALL
 from tests.measurement.scripted import done
 
@@ -22,7 +22,7 @@ def test_an_end_with_a_status_of_the_original_s_own_is_compared(case, box, own, 
     case.reference.many = ((SMALL.given, SMALL.output),)
     case.reference.refused = [case.original.inputs.draw(np.random.default_rng(2), (0.0, 1.0))]
     box.says["original", "run gcc"], box.says["candidate", "run gcc"] = own, theirs
-    messages = [f.message for f in failed_runs(case)]
+    messages = [f.message for f in error_runs(case)]
     n = case.reference.refused[0].values["n"]
     where = f"with n={n}, where the original ended with status 3: "
     assert messages == ([where + said] if said else [])
@@ -33,7 +33,7 @@ def test_an_end_that_is_another_one_each_time_is_none_to_compare(case, box):
     case.reference.refused = [SMALL.given]
     ends = iter([HALTED, done("halt: 2 of 9", status=3)])
     box.says["original", "run gcc"] = lambda _: next(ends)
-    assert failed_runs(case) == []
+    assert error_runs(case) == []
 
 
 def test_inputs_that_the_original_does_not_run_on_are_kept(case, box):

@@ -12,7 +12,7 @@ MOST, OWN = 6, range(1, 126)
 """Inputs that are run; statuses that a program gives by itself, no shell and no signal."""
 
 
-def failed_runs(case: Case) -> list[Finding]:
+def error_runs(case: Case) -> list[Finding]:
     """What a candidate does otherwise where the original ends with a status and words of its own.
 
     Parameters
