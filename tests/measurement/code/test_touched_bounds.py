@@ -75,6 +75,16 @@ def test_a_bound_is_touched_by_many_inputs_and_is_another_one_with_them():
     assert noted.is_touched(_kept((0, 0, 0, 0), (0, 0, 0, 0), 0)) is None
 
 
+def test_what_is_read_from_data_has_to_differ_from_its_bound_too():
+    """A checksum that is always what it is compared with is no bound that inputs touch."""
+    data = _Noted((("a.c", 3, 9), "gt"), "gt", 0, counted=False)
+    said = {(-400, 0): True, (-2, 0): True, (-1, 0): False, (0, 0): False}
+    for (least, most), touched in said.items():
+        kept = _kept((least, most, 2, 900), (10, 600, 3, 3), 2000)
+        assert data.is_touched(kept) is touched
+        assert _Noted((("a.c", 3, 9), "gt"), "gt", 0).is_touched(kept)
+
+
 def test_which_side_is_touched_hangs_on_what_is_asked():
     above = _kept((0, 50, 900, 2), (10, 600, 3, 3), 2000)
     assert _Noted((("a.c", 3, 9), "lt"), "ge", 0).is_touched(above) is True

@@ -11,7 +11,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from rheostat.measurement.code.altered.hash_texts import weakened
 from rheostat.measurement.code.altered.more_marks import (
@@ -25,6 +24,7 @@ from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.reached.choices import MOST_ROW, compares_difference
 from rheostat.measurement.code.reached.compared_numbers import LEAST_NUMBER, numbers_in
 from rheostat.measurement.code.reached.constant_values import RECORD, Narrowing
+from rheostat.measurement.code.reached.filled_room import without_filled
 from rheostat.measurement.code.reached.guards import is_guard
 from rheostat.measurement.code.reached.marked_builds import (
     LINKED,
@@ -103,6 +103,8 @@ def unreached(case: Case) -> list[Finding]:
     for without in (without_many, without_other_data, without_other_sizes, without_touched):
         if made and _beyond(case, left):
             left = without(case, made[1], left)
+    if made and _too_narrow(case, left):
+        left = without_filled(case, made[1], left)
     return _beyond(case, left) + _too_narrow(case, left) + (_left_out(case) if made else [])
 
 
@@ -354,7 +356,10 @@ def _stages(
             run_marked(case.bench, built, runs, limits, seconds, place)
             seen = bytes_left(place / "reached", whole[-1].end)
             left = left_of(whole, seen, program)
-            left.values = _near(whole, place / "values", numbers_in(case.original.text))
+            left.kept = bytes_left(
+                place / "values", RECORD.size * sum(len(m.values) for m in whole)
+            )
+            left.values = _near(whole, left.kept, numbers_in(case.original.text))
             yield left
             if fewer and not number:
                 other = case.bench.build(with_marks(program, whole, seen, ()), LINKED)
@@ -366,15 +371,13 @@ def _stages(
             first = next(runs_for_marks(case, program, own_edges))
             limits = case.limits(case.reference.expected[0], first.threads)
             case.bench.run_each(weak[0], first.inputs, limits, kept=place)
-            values = left.values
-            left = left_of(whole, bytes_left(place / "reached", whole[-1].end), program)
-            left.values = values
-            yield left
+            weak_left = left_of(whole, bytes_left(place / "reached", whole[-1].end), program)
+            yield replace(weak_left, values=left.values, kept=left.kept)
 
 
-def _near(whole: Sequence[Marked], path: Path, known: Sequence[int]) -> list[tuple[Narrowing, str]]:
+def _near(
+    whole: Sequence[Marked], left: bytes, known: Sequence[int]
+) -> list[tuple[Narrowing, str]]:
     """Values that came near the end of what is kept of them, which no ``known`` number says."""
-    every = [n for m in whole for n in m.values]
-    left = bytes_left(path, len(every) * RECORD.size)
-    return [(n, said) for n in every if (said := n.finding(left))
+    return [(n, said) for m in whole for n in m.values if (said := n.finding(left))
             and not (isinstance(n, Digits) and n.is_known(left, known))]  # fmt: skip

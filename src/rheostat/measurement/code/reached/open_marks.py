@@ -27,7 +27,8 @@ class Left:
     """Comparisons with whether they never held (else: always), lines that were not reached.
 
     ``values`` came near the end of what is kept of them, with what is to be said of each;
-    ``tables`` have entries that were never read; ``seen`` is what runs have set.
+    ``tables`` have entries that were never read; ``seen`` is what runs have set, ``kept`` what
+    they kept of values.
     """
 
     comparisons: list[tuple[Comparison, bool]] = field(default_factory=list)
@@ -35,6 +36,7 @@ class Left:
     values: list[tuple[Narrowing, str]] = field(default_factory=list)
     tables: list[Finding] = field(default_factory=list)
     seen: bytes = b""
+    kept: bytes = b""
 
 
 def left_of(whole: Sequence[Marked], seen: bytes, program: Program) -> Left:

@@ -2,8 +2,8 @@
 
 Each argument becomes any number of its range, and clang optimises the marked text.  A mark that is
 gone then cannot be set, whatever is drawn, so that no run has to show it: the rest of a loop by
-fours where a size is a multiple of four, the early end of a size that is never 0.  An index that
-comes near the end of an array is one more mark, of being beyond it.
+fours where a size is a multiple of four, the early end of a size that is never 0.  A value that
+comes near an end of what is kept of it is one more mark, of being beyond that.
 
 Nothing rests on what overflows or on a promise: sums wrap, attributes, `restrict` and assumptions
 are left out, and a mark may be the last thing that a program does.  That pointers stay within what
@@ -20,13 +20,22 @@ from functools import partial
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.programs.program_inputs import ProgramInputs
+from rheostat.measurement.code.reached.constant_values import Narrowing
 from rheostat.measurement.code.reached.constants import POINTER
 from rheostat.measurement.code.reached.held_ranges import held_ranges, range_said
 from rheostat.measurement.code.reached.marked_builds import LINKED
 from rheostat.measurement.code.reached.marks import Marked, still_asked
 from rheostat.measurement.code.reached.open_marks import Left, left_by
 from rheostat.measurement.code.reached.room import ArrayRoom
-from rheostat.measurement.code.reached.stated_ranges import OWN, REGION, Stated, stated_ends
+from rheostat.measurement.code.reached.stated_ranges import (
+    OWN,
+    REGION,
+    Ends,
+    Stated,
+    stated_ends,
+)
+from rheostat.measurement.code.reached.sums import Digits
+from rheostat.measurement.code.reached.wrapping_counters import Counter
 
 ON_DEVICE = "$ompvariant"
 """In the name of a function that is another one on a device, such as `omp_is_initial_device`."""
@@ -39,9 +48,9 @@ AS_WRITTEN = (*BUILD[:2], BUILD[2].replace(
 OF_BYTE = re.compile(r"  store i8 1, ptr getelementptr \(i8, ptr @rheostat_reached, i64 (\d+)\)")
 OF_WAY = re.compile(r"  store i8 1, ptr (%rheostat_reached\.(\d+)(?:\.too)?)\.at$")
 OF_TRUTH = re.compile(r"  (%rheostat_reached\.\d+) = zext i1 ")
-OF_INDEX = re.compile(r"  call void @rheostat_reached_value\(i32 (\d+), i64 ([^)]+)\)")
+OF_VALUE = re.compile(r"  call void @rheostat_reached_(?:value|digit)\(i32 (\d+), i64 ([^,)]+)[,)]")
 OF_ROOM = 1 << 28
-"""The first byte of those that an index beyond its array would set; there are fewer marks."""
+"""The first byte of those that a value beyond its ends would set; there are fewer marks."""
 MARK = re.compile(r"@rheostat_(at|way|part)\(i32 ([^,)]+)(?:, i64 (?:\w+ )*([^,)]+))?\)")
 DECLARED = """
 @rheostat_thread = external global i32
@@ -91,9 +100,9 @@ def without_proved(case: Case, whole: Sequence[Marked], left: Left) -> Left:
     left : Left
         What its runs left.
     """
-    rooms = {n.number: n.most for n, _ in left.values if isinstance(n, ArrayRoom)}
+    ends = _ends(whole, left)
     all_seen = b"\1" * len(left.seen)  # other marks would keep loops from being understood
-    asked = [(left.seen, {}), *([(all_seen, rooms)] if rooms else [])]
+    asked = [(left.seen, {}), *([(all_seen, ends)] if ends else [])]
     proved = {offset for m in whole for seen, some in asked
               for offset in _proved(case, m, seen, some, alone=len(whole) == 1)}  # fmt: skip
     if not proved:
@@ -103,20 +112,32 @@ def without_proved(case: Case, whole: Sequence[Marked], left: Left) -> Left:
     return replace(left_by(whole, seen, left, case.candidate), values=values)
 
 
+def _ends(whole: Sequence[Marked], left: Left) -> dict[int, Ends]:
+    """Between what values have to stay that came near an end of what is kept of them."""
+    whole_numbers = {int(m[1]) for one in whole for m in OF_VALUE.finditer(one.text)}
+    ends = {}
+    for n, _ in left.values:
+        if n.number in whole_numbers and isinstance(n, Digits):
+            ends[n.number] = (0, n.end(left.kept) - 1)
+        elif n.number in whole_numbers and type(n) in (ArrayRoom, Counter, Narrowing):
+            ends[n.number] = (n.least, n.most)
+    return ends
+
+
 def _proved(
-    case: Case, m: Marked, seen: bytes, rooms: Mapping[int, int], *, alone: bool
+    case: Case, m: Marked, seen: bytes, ends: Mapping[int, Ends], *, alone: bool
 ) -> set[int]:  # fmt: skip
-    """The marks of a text that no stated input can set, also those of indexes beyond ``rooms``."""
+    """The marks of a text that no stated input can set, also those of values beyond ``ends``."""
     if ON_DEVICE in m.text:
         return set()
-    text = _for_any_input(m, seen, case.original.inputs, rooms, alone=alone)
+    text = _for_any_input(m, seen, case.original.inputs, ends, alone=alone)
     made = _optimised(case, BUILD, text)
     asked, left = _bytes_of(text), _bytes_of(made) if made else None
     if not asked or left is None:
         return set()
     if alone and any(offset >= len(seen) or not seen[offset] for offset in asked & left):
-        ends = {end for pair in stated_ends(case.original.inputs).values() for end in pair}
-        known = held_ranges(text, ends, partial(_optimised, case, AS_WRITTEN), _bytes_of)
+        stated = {end for pair in stated_ends(case.original.inputs).values() for end in pair}
+        known = held_ranges(text, stated, partial(_optimised, case, AS_WRITTEN), _bytes_of)
         again = _bytes_of(known) if known else None
         left = left if again is None else left & again
     return asked - left
@@ -146,11 +167,11 @@ def _bytes_of(text: str) -> set[int] | None:
 
 
 def _for_any_input(
-    m: Marked, seen: bytes, inputs: ProgramInputs, rooms: Mapping[int, int], *, alone: bool
+    m: Marked, seen: bytes, inputs: ProgramInputs, ends: Mapping[int, Ends], *, alone: bool
 ) -> str:  # fmt: skip
     """A marked text whose marks are calls, and whose arguments are any of their ranges."""
-    rows = still_asked(m.text, seen, rooms.keys())
-    made = "\n".join(_AnyInput(m.text, inputs, rooms, alone=alone).rows(rows))
+    rows = still_asked(m.text, seen, ends.keys())
+    made = "\n".join(_AnyInput(m.text, inputs, ends, alone=alone).rows(rows))
     return f"{made}\n{DECLARED}"
 
 
@@ -158,10 +179,10 @@ class _AnyInput:
     """Rows of a text as they are for any input: ``alone`` says that nothing else calls it."""
 
     def __init__(
-        self, code: str, inputs: ProgramInputs, rooms: Mapping[int, int], *, alone: bool
+        self, code: str, inputs: ProgramInputs, ends: Mapping[int, Ends], *, alone: bool
     ) -> None:  # fmt: skip
         self.stated = Stated(code, stated_ends(inputs))
-        self.inputs, self.rooms, self.alone = inputs, rooms, alone
+        self.inputs, self.ends, self.alone = inputs, ends, alone
         self.truths = set(OF_TRUTH.findall(code))
         self.numbers = 0
 
@@ -179,7 +200,7 @@ class _AnyInput:
         elif m := OF_WAY.match(row):
             kind = "way" if m[1] in self.truths else "part"
             yield f"  call void @rheostat_{kind}(i32 {m[2]}, i64 {m[1]})"
-        elif m := OF_INDEX.match(row):
+        elif m := OF_VALUE.match(row):
             yield from self._beyond(int(m[1]), m[2])
         elif (place := self.stated.argument_read(function, row)) and (m := NUMBER.match(row)):
             yield from self._any(place, m[1], m[2])
@@ -190,10 +211,11 @@ class _AnyInput:
                 yield "  call void @rheostat_end()"
             yield self._unpromised(function, row)
 
-    def _beyond(self, number: int, index: str) -> Iterator[str]:
-        """Whether an index is beyond its array, as a mark."""
-        name = f"%rheostat_room.{number}"
-        yield f"  {name} = icmp ugt i64 {index}, {self.rooms[number]}"
+    def _beyond(self, number: int, value: str) -> Iterator[str]:
+        """Whether a value is beyond its ends, as a mark."""
+        name, (low, high) = f"%rheostat_room.{number}", self.ends[number]
+        yield f"  {name}.from = sub i64 {value}, {low}"
+        yield f"  {name} = icmp ugt i64 {name}.from, {high - low}"
         yield f"  {name}.way = zext i1 {name} to i64"
         yield f"  call void @rheostat_way(i32 {OF_ROOM + 2 * number}, i64 {name}.way)"
 

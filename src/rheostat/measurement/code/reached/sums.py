@@ -48,10 +48,15 @@ class Digits(Narrowing):
         >>> Digits(("a.c", 1, 1), 0, 0, 0).finding(RECORD.pack(-131072, 130500, 9, 1))
         'values up to 130,500 are taken apart into digits that end at 131,071'
         """
-        end, most, _, runs = RECORD.unpack_from(kept, self.number * RECORD.size)
-        if runs != 1 or not NEAR * -end < most < -end:
+        end = self.end(kept)
+        _, most, _, runs = RECORD.unpack_from(kept, self.number * RECORD.size)
+        if runs != 1 or not NEAR * end < most < end:
             return ""
-        return f"values up to {most:,} are taken apart into digits that end at {-end - 1:,}"
+        return f"values up to {most:,} are taken apart into digits that end at {end - 1:,}"
+
+    def end(self, kept: bytes) -> int:
+        """The first number that has more digits, by what runs kept."""
+        return -int(RECORD.unpack_from(kept, self.number * RECORD.size)[0])
 
     def is_known(self, kept: bytes, numbers: Collection[int]) -> bool:
         """Whether a mask or shift of the original says that no value goes beyond the digits.
@@ -60,7 +65,7 @@ class Digits(Narrowing):
         >>> [Digits(("a.c", 1, 1), 0, 0, 0).is_known(said, [n]) for n in (65535, 48, 47)]
         [True, True, False]
         """
-        end = -RECORD.unpack_from(kept, self.number * RECORD.size)[0]
+        end = self.end(kept)
         bits = (end - 1).bit_length()
         shifts = {64 - bits, 32 - bits} if end == 1 << bits else set()
         return bool({end, end - 1, *shifts} & set(numbers))

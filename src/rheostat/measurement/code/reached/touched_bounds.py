@@ -1,10 +1,11 @@
 """Bounds that many inputs touch and none passes: ``while (k < n && end[k] <= now)``.
 
-A comparison of two counted numbers that never came out otherwise, though the two were next to it
-on many inputs and the bound was another one each time, says how the two belong together: a queue
-has as many places as there are vertices, and each is put in once.  Numbers that only happen to be
-in order come next to their bound hardly more often than they pass it.  A bound that is a constant
-of the text is none of these, nor is what no input came next to.
+A comparison of two whole numbers that never came out otherwise, though the two were next to it on
+many inputs and the bound was another one each time, says how the two belong together: a queue
+has as many places as there are vertices, and each is put in once.  Data that are cut off at a
+bound are so as well, but not what is always the same: two checksums, say.  Numbers that only happen
+to be in order come next to their bound hardly more often than they pass it.  A bound that is a
+constant of the text is none of these, nor is what no input came next to.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ COMPARED = re.compile(
 DEFINED = re.compile(r'define .*?@(?P<name>[-\w.$]+|"[^"]*")\(')
 NEXT = {"lt": (-1, 0), "ge": (-1, 0), "gt": (0, 1), "le": (0, 1)}
 """How far the first is from the second at the most on one side, at the least on the other."""
-LEAST_RUNS, LEAST_PART, MANY_S = 128, 0.05, 1.0
-"""Inputs that have to come next to a bound; which part of those that ask; CPU seconds of runs."""
+LEAST_RUNS, LEAST_PART, MANY_S, LEAST_APART = 128, 0.05, 1.0, 2
+"""Inputs that have to come next to a bound; which part of those that ask; CPU seconds of runs; how
+far from it others have to be where the two are not counted: what is always the same is a check."""
 KEPT = 3
 """Values of a comparison: the difference, the bound, and that it was asked."""
 Key = tuple[tuple[str, int, int], str]
@@ -40,6 +42,7 @@ class _Noted:
     key: Key
     how: str
     number: int
+    counted: bool = True
 
     def is_touched(self, kept: bytes) -> bool | None:
         """Whether many runs came next to the bound; None where none asked."""
@@ -48,7 +51,8 @@ class _Noted:
         runs = self._record(kept, 2)[3]
         below, above = NEXT[self.how]
         near = most_in if most == below else least_in if least == above else 0
-        enough = near >= LEAST_RUNS and near >= LEAST_PART * runs and low < high
+        varied = low < high and (self.counted or most - least >= LEAST_APART)
+        enough = near >= LEAST_RUNS and near >= LEAST_PART * runs and varied
         return enough if runs else None
 
     def _record(self, kept: bytes, which: int) -> tuple[int, int, int, int]:
@@ -137,8 +141,9 @@ def _with_values(
         compared = COMPARED.match(row)
         c = asked.get((function, compared["value"])) if compared else None
         sides = compared.group("one", "other") if compared else ()
-        if compared and c and all(counted.is_counted(function, side) for side in sides):
-            made = _Noted(_key(c), compared["how"][1:], KEPT * len(noted))
+        if compared and c:
+            both = all(counted.is_counted(function, side) for side in sides)
+            made = _Noted(_key(c), compared["how"][1:], KEPT * len(noted), both)
             noted.append(made)
             yield from _values(compared, made.number)
 
