@@ -28,6 +28,10 @@ DECIDED = (
     "the original has none"
 )
 SPLICE = re.compile(r"\\[^\S\n]*\n")
+MAY_ASK = re.compile(
+    r"\b_[_A-Z]|#(?![^\S\n]*(?:include|define|undef|pragma)\b)|%:|\?\?|\b(?:push|pop)_macro\b"
+)
+"""Names of a compiler's own, conditions, and what may hide one."""
 Lines = dict[tuple[str, int], str]
 
 
@@ -36,7 +40,7 @@ def compiled_differently(case: Case) -> list[Finding]:
     candidate = case.candidate
     if candidate.language in ("cuda", "opencl"):
         return []
-    kinds = [k for k in KINDS if not toolchain.compiler_absent(candidate, k.family)]
+    kinds = [k for k in _kinds(candidate) if not toolchain.compiler_absent(candidate, k.family)]
     texts = {k.name: t for k in kinds if (t := own_lines(case, candidate, k)) is not None}
     known = {without_blanks(x) for x in case.original.text.splitlines()}
     if environment := _environment(case, kinds[:1]):
@@ -49,6 +53,19 @@ def compiled_differently(case: Case) -> list[Finding]:
             continue
         made.append(Finding("parse", file, line, DECIDED))
     return made[:3]
+
+
+def _kinds(program: Program) -> tuple[BuildKind, ...]:
+    r"""The builds that may read it otherwise; a compiler's own macros alone tell clang's apart.
+
+    >>> [k.name for k in _kinds(Program({"a.c": "#include <stdio.h>\n#define N 3"}))]
+    ['gcc', 'clang']
+    >>> hidden = ("#if N", "#\\\nif N", "%:if N", "return __clang__;", "#define A __OPT\\\nIMIZE__")
+    >>> {len(_kinds(Program({"a.c": "", "b.h": text}))) for text in hidden}
+    {4}
+    """
+    asks = any(MAY_ASK.search(SPLICE.sub("", text)) for text in program.files.values())
+    return KINDS if asks else (GCC, CLANG)
 
 
 def _environment(case: Case, kinds: Iterable[BuildKind]) -> list[Finding]:
