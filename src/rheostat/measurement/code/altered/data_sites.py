@@ -11,15 +11,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from rheostat.measurement.code.altered.data_hashes import STEP, VALUE, DataHashes
+from rheostat.measurement.code.altered.text_lines import TextLines
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.programs.program_inputs import ProgramInputs
-from rheostat.measurement.code.reached.source_places import Places
 from rheostat.measurement.code.reached.stated_ranges import ELEMENT, FUNCTION, PARSED
 from rheostat.measurement.code.reached.truths import LOADED, STORED
-from rheostat.measurement.code.surroundings.same_text import without_blanks
 
 PART = re.compile(
     r"(?P<how>lshr|urem|srem|and) (?:exact )?i(?P<bits>32|64) (?P<of>%[^\s,]+), (?P<by>[^\s,]+)"
@@ -100,7 +99,7 @@ class _Drawing:
     hashes: set[str] = field(default_factory=set)
     rolled: set[str] = field(default_factory=set)
     all: dict[str, _Drawing] = field(default_factory=dict)
-    seeds: set[int] = field(default_factory=set)
+    seeds: frozenset[int] = frozenset()
 
     @cached_property
     def asked(self) -> dict[str, _MaybeDrawn]:
@@ -169,6 +168,14 @@ def data_sites(
     inputs : ProgramInputs
         Which of the arguments is a seed.
     """
+    files = tuple(program.files.items())
+    return [list(some) for some in _data_sites(tuple(codes), files, frozenset(_seeds(inputs)))]
+
+
+@lru_cache(maxsize=8)  # several checks ask about the same texts
+def _data_sites(
+    codes: tuple[str, ...], files: tuple[tuple[str, str], ...], seeds: frozenset[int]
+) -> list[list[DataSite]]:
     every = [[_Drawing(name, body.splitlines(), _defined(body))
               for name, _, body in FUNCTION.findall(code)] for code in codes]  # fmt: skip
     functions = [f for some in every for f in some]
@@ -176,9 +183,9 @@ def data_sites(
     for f in functions:
         f.hashes |= {said for said in f.defined.values() if hashes.factor(said)}
         f.rolled |= hashes.rolled(f.name)
-        f.all, f.seeds = by_name, _seeds(inputs)
+        f.all, f.seeds = by_name, seeds
     _spread(functions)
-    every_lines = [_Lines(code, program) for code in codes]
+    every_lines = [TextLines(code, Program(dict(files))) for code in codes]
     sites = [[s for f in some for s in _sites(f, lines)]
              for lines, some in zip(every_lines, every, strict=True)]  # fmt: skip
     inner = _generators(functions, [s for some in sites for s in some])
@@ -282,7 +289,7 @@ def _is_seed(f: _Drawing, said: str) -> bool:
     return at is not None and int(at[2]) in f.seeds
 
 
-def _sites(f: _Drawing, lines: _Lines) -> Iterator[DataSite]:
+def _sites(f: _Drawing, lines: TextLines) -> Iterator[DataSite]:
     stored = f.stored
     for row in f.rows:
         value, _, said = row.strip().partition(" = ")
@@ -385,16 +392,3 @@ def _made(f: _Drawing, value: str, said: str, depth: int) -> int:
     place = f.read(value)
     kept = [v for v, p in f.stored if place == p != "" and PART.match(f.defined.get(v, ""))]
     return max((_most(f, v, depth) for v in kept), default=0) or ANY
-
-
-class _Lines:
-    """The text of the line that a row of LLVM's text was made of."""
-
-    def __init__(self, code: str, program: Program) -> None:
-        self.program = program
-        self.places = Places(code, program.files)
-
-    def of(self, row: str) -> str:
-        """Without blanks; empty where it is none of the program's own."""
-        at = self.places.of(row)
-        return without_blanks(self.program.row(*at[:2])) if at else ""
