@@ -34,6 +34,8 @@ from rheostat.measurement.code.surroundings.device_regions import (
 )
 from rheostat.measurement.code.surroundings.error_runs import error_runs
 from rheostat.measurement.code.surroundings.few_threads import on_few_threads
+from rheostat.measurement.code.surroundings.fused_sums import WHY as FUSED
+from rheostat.measurement.code.surroundings.fused_sums import fused_sums
 from rheostat.measurement.code.surroundings.hidden_digits import WHY as HIDDEN
 from rheostat.measurement.code.surroundings.hidden_digits import hidden_digits
 from rheostat.measurement.code.surroundings.narrow_types import WHY as NARROW
@@ -75,7 +77,8 @@ MANY_S, FIRST = 5.0, 8
 of what is wrong shows there."""
 ELSEWHERE = " in one of many runs from one start, and not alone"
 DOUBTS = (
-    ((hidden_digits, HIDDEN),), ((narrow_types, NARROW),), ((other_data, DATA),),
+    ((hidden_digits, HIDDEN),), ((narrow_types, NARROW), (fused_sums, FUSED)),
+    ((other_data, DATA),),
     ((unreached, WHY), (idle_kernels, IDLE), (weak_hashes, ALIKE), (never_shown, NO_EFFECT)),
     ((guided_data, DATA),),
 )  # fmt: skip

@@ -57,7 +57,11 @@ def narrow_types(case: Case) -> list[Finding]:
     known = [(e.given, e.output) for e in case.reference.edges] + known_inputs(case)
     made, by_type = _built(case, case.candidate)
     apart = _apart(case, made, known)
-    if apart and not _apart(case, _built(case, case.original)[0], known):
+    if (
+        apart
+        and _ends(case, apart[0][0])
+        and not _apart(case, _built(case, case.original)[0], known)
+    ):
         return [_said(case, lines, *apart[0])]
     return [] if apart else [Finding("output", *at, BY_TYPE) for at in by_type if at in lines][:1]
 
@@ -72,6 +76,12 @@ def _apart(
         (given, output, got or "") for (given, output), got in zip(known, outputs, strict=False)
         if got is None or differences(got, output, case.reference.agreed)
     ]  # fmt: skip
+
+
+def _ends(case: Case, given: ProgramInput) -> bool:
+    """Whether a run of many ends well as it is built here, too."""
+    limits = case.limits(case.reference.expected[0])
+    return case.bench.run_each(case.built, [given], limits) != [None]
 
 
 def _lines(case: Case) -> list[tuple[str, int]]:
