@@ -30,6 +30,7 @@ from rheostat.core.storage.files import read_toml
 from rheostat.core.vocabulary import VOCABULARY, column
 from rheostat.errors import DataError
 from rheostat.measurement.counters.rates import COUNTERS
+from rheostat.measurement.runs.factors import in_factors, name_of, value_of
 from rheostat.measurement.runs.header_units import either_prefix, split_unit
 
 SPELLED = re.compile(
@@ -52,14 +53,16 @@ YIELD = re.compile(
 class ColumnSource:
     """Where one of our columns comes from: their columns, summed, times ``scale``.
 
-    ``inverse`` takes one over that: a table may have rates where we have times.  ``over`` is the
-    column by which another was divided, whose name is then ``A/B``: a step's time, by its samples.
+    ``inverse`` takes one over that: a table may have rates where we have times.  ``times`` and
+    ``over`` are columns with which another was multiplied and by which it was divided, whose name
+    is then ``A*B/C``: a step's time, by its samples.
     """
 
     columns: tuple[str, ...]
     scale: float = 1.0
     inverse: bool = False
     over: str = ""
+    times: str = ""
 
     @classmethod
     def of(cls, ours: str, theirs: Any) -> ColumnSource:
@@ -71,6 +74,7 @@ class ColumnSource:
         given = theirs if isinstance(theirs, Mapping) else {"from": theirs}
         names, scale = given.get("from"), given.get("scale")
         inverse, over = bool(given.get("inverse", False)), str(given.get("over", ""))
+        times = str(given.get("times", ""))
         names = (names,) if isinstance(names, str) else tuple(names or ())
         if not names or not all(isinstance(n, str) for n in names):
             raise DataError("mapping", [f"{ours}: expected a column name, got {theirs!r}"])
@@ -79,8 +83,8 @@ class ColumnSource:
         if scale is None:
             of_rate = _joules_of_yield if ours == "energy_j" else _seconds_of_rate
             scale = of_rate(names[0]) if inverse else _scale(ours, names)
-        names = (f"{names[0]}/{over}",) if over else names
-        return cls(names, float(scale), inverse, over)
+        names = (name_of(names[0], times, over),) if times or over else names
+        return cls(names, float(scale), inverse, over, times)
 
     @property
     def theirs(self) -> tuple[str, ...]:
@@ -89,9 +93,18 @@ class ColumnSource:
         >>> ColumnSource.of("runtime_s", {"from": "step_ms", "over": "batch"}).theirs
         ('step_ms', 'batch')
         """
-        if not self.over:
-            return self.columns
-        return self.columns[0].removesuffix(f"/{self.over}"), self.over
+        return tuple(n for n in self.factors if n) if self.made else self.columns
+
+    @property
+    def made(self) -> bool:
+        """Whether it is a product or a quotient of columns."""
+        return bool(self.over or self.times)
+
+    @property
+    def factors(self) -> tuple[str, str, str]:
+        """The column, that with which it is multiplied and that by which it is divided."""
+        ending = name_of("", self.times, self.over)
+        return self.columns[0].removesuffix(ending), self.times, self.over
 
     def values(self) -> pl.Expr:
         """One column as it stands, else the numbers that it spells; a sum without a part is none.
@@ -214,9 +227,10 @@ def one_over(mapped: Mapped) -> list[Note]:
     'runtime_s is 1/(ns/day), the time of one ns; energy is that of one ns'
     """
     source = mapped.columns.get("runtime_s")
-    if source is not None and source.over:
-        said = f"runtime_s is {source.columns[0]}, the time of one of {source.over}"
-        return [Note(f"{said}; energy from watts is that of one")]
+    if source is not None and source.made:
+        one = f", the time of one of {source.over}" * (not source.times)
+        of = "of that time" if source.times else "that of one"
+        return [Note(f"runtime_s is {source.columns[0]}{one}; energy from watts is {of}")]
     if source is None or not source.inverse:
         return []
     rate = source.columns[0]
@@ -246,14 +260,8 @@ def with_stated(frame: pl.DataFrame, mapped: Mapped) -> pl.DataFrame:
     """
     names = {c for s in mapped.columns.values() for c in s.columns if c.startswith("=")}
     frame = frame.with_columns(stated(n).alias(n) for n in sorted(names - set(frame.columns)))
-    divided = [s for s in mapped.columns.values() if s.over and {*s.theirs} <= {*frame.columns}]
-    return frame.with_columns(_quotient(*s.theirs).alias(s.columns[0]) for s in divided)
-
-
-def _quotient(one: str, other: str) -> pl.Expr:
-    """One column by another, null where that is not above 0."""
-    amount, by = (pl.col(c).cast(pl.Float64, strict=False) for c in (one, other))
-    return pl.when(by > 0).then(amount / by)
+    made = [s for s in mapped.columns.values() if s.made and {*s.theirs} <= {*frame.columns}]
+    return frame.with_columns(value_of(*s.factors).alias(s.columns[0]) for s in made)
 
 
 def states_alone(columns: Mapping[str, Any]) -> bool:
@@ -330,22 +338,9 @@ def _spelled(theirs: Any, headings: Collection[str]) -> Any:
     names = [_heading(name, headings) for name in names]
     whole = len(names) == 1 or inner != one or not (scale or of["over"])  # of a sum, not of its end
     if not whole or not set(names) <= set(headings):
-        return _divided(theirs, headings)
+        return in_factors(theirs, headings, lambda name: _heading(name, headings))
     how = {"from": names, "inverse": bool(of["over"])}
     return how | ({"scale": float(scale) ** (-1 if of["by"] == "/" else 1)} if scale else {})
-
-
-def _divided(theirs: str, headings: Collection[str]) -> Any:
-    """One column by another, ``step_ms/batch_size``, where both are there; else as it stands.
-
-    >>> _divided("step_ms / batch", ["step_ms", "batch"])
-    {'from': ['step_ms'], 'over': 'batch'}
-    """
-    for at in (m.start() for m in re.finditer("/", theirs)):
-        one, other = (_heading(part.strip(), headings) for part in (theirs[:at], theirs[at + 1 :]))
-        if {one, other} <= set(headings):
-            return {"from": [one], "over": other}
-    return theirs
 
 
 def _heading(name: str, headings: Collection[str]) -> str:

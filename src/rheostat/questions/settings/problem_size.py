@@ -18,6 +18,7 @@ from rheostat.errors import QuestionError
 from rheostat.measurement.runs.mapping import RATE
 from rheostat.measurement.serving.energy_names import plain
 from rheostat.questions.settings.lacking import their_name
+from rheostat.questions.settings.to_target import times_it
 from rheostat.questions.settings.unlike_work import STEP
 from rheostat.recipes.nodecount import PROBLEM, REPEAT, differing
 
@@ -87,7 +88,7 @@ def _settled(runs: JobTable, column: str) -> bool:
     if said.known is Moment.END and not said.meaning.startswith("from "):
         return True
     timed = their_name(runs, "runtime_s") if "runtime_s" in runs.columns else ""
-    return timed.endswith(f"/{their_name(runs, column)}")
+    return timed.endswith(f"/{their_name(runs, column)}") or times_it(runs, column)
 
 
 def _round(count: float) -> bool:

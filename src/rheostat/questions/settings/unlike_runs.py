@@ -18,6 +18,7 @@ from rheostat.measurement.serving.word_levels import of_words
 from rheostat.questions import listener
 from rheostat.questions.settings.machine_kinds import MachineKinds, apart, few, machine_kinds
 from rheostat.questions.settings.problem_size import grown, refuse_unlike_sizes
+from rheostat.questions.settings.to_target import tell_targets
 from rheostat.questions.settings.unlike_work import refuse_parts, refuse_unlike_steps, unlike_work
 from rheostat.recipes import nodecount
 
@@ -103,7 +104,9 @@ def tell_unlike(runs: JobTable, space: Space) -> None:
     if mixed and not kinds and not _tell_levels(runs, mixed, space.names):
         said = f"runs that differ in {', '.join(mixed)} count as repeats: --where tells apart"
         listener.note(said)
-    if larger := grown(runs, space.names):
+    targets = list(tell_targets(runs, space.names))
+    listener.notes(map(Note, targets))
+    if not targets and (larger := grown(runs, space.names)):
         said = f"{', '.join(larger)} differs between the settings: if that is the size of the work"
         listener.note(f"{said}, they are not of one problem and cannot be compared: --where")
     listener.notes(Note(said) for said in unlike_work(runs, space.names))

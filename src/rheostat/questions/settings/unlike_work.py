@@ -16,6 +16,7 @@ from rheostat.core.jobs import JobTable
 from rheostat.errors import QuestionError
 from rheostat.measurement.runs.mapping import RATE
 from rheostat.measurement.serving.energy_names import plain
+from rheostat.questions.settings.to_target import asked_to_target, counts_to_target, times_it
 
 FEWEST = 3
 """Settings that last equally long by no chance."""
@@ -29,11 +30,10 @@ BATCH = re.compile(r"(^|_)(batch|batches|batchsize|bs|minibatch|microbatch)(_|$)
 
 def of_a_step(runs: JobTable, knob: str) -> bool:
     """Whether run times are of a step, of which a larger ``knob`` makes one do more."""
-    if BATCH.search(plain(knob)) is None or _theirs(runs, "runtime_s").endswith(
-        f"/{_theirs(runs, knob)}"
-    ):
-        return False  # of one sample already
-    return STEP.search(plain(_theirs(runs, "runtime_s"))) is not None
+    took = _theirs(runs, "runtime_s")
+    if took.endswith(f"/{_theirs(runs, knob)}") or any(times_it(runs, c) for c in runs.columns):
+        return False  # of one sample, or of all that there were, already
+    return BATCH.search(plain(knob)) is not None and STEP.search(plain(took)) is not None
 
 
 def refuse_unlike_steps(runs: JobTable, knobs: Sequence[str]) -> None:
@@ -48,6 +48,9 @@ def refuse_unlike_steps(runs: JobTable, knobs: Sequence[str]) -> None:
     each = {q: _theirs(runs, q) for q in ("runtime_s", "energy_j") if q in runs.columns}
     asked = " ".join(f"--column {quote(f'{q}={theirs}/{size}')}" for q, theirs in each.items())
     one = f"{asked} compares times of one sample, " if not RATE.search(heading) else ""
+    for count in counts_to_target(runs, knobs) if one else ():
+        typed = asked_to_target(runs, count, size)
+        one = f"{typed} compares times to the target of {_theirs(runs, count)}, {one}"
     raise QuestionError(
         f"runtime_s is of a step ({heading}), and one of a larger {size} does more work: settings "
         f"of unlike {size} do not compare; name one: {one}"
