@@ -26,6 +26,7 @@ from rheostat.measurement.code.reached.compared_numbers import LEAST_NUMBER, num
 from rheostat.measurement.code.reached.constant_values import RECORD, Narrowing
 from rheostat.measurement.code.reached.filled_room import without_filled
 from rheostat.measurement.code.reached.guards import is_guard
+from rheostat.measurement.code.reached.letters import asks_kind, kinds_in
 from rheostat.measurement.code.reached.marked_builds import (
     LINKED,
     bytes_left,
@@ -193,8 +194,11 @@ def _beyond(case: Case, left: Left) -> list[Finding]:
         else:
             others.append((c, missing, kind))
     found_at = []
+    letters = kinds_in(case.original.text) if others else set()
     for c, missing, kind in others:
         by_kind[kind] -= 1
+        if kind[:3] in asked_there and asks_kind(c, case.candidate.row(*c.at[:2]), letters):
+            continue  # the texts have no such characters
         if by_kind[kind] < 0:
             other = kind[:3] in asked_there and kind not in known
             found_at.append(_one_way(c, missing, OTHERWISE if other else ""))

@@ -232,8 +232,8 @@ class _Marker:
         if tie and self.ties.settle(self.label, m["value"], how):
             return
         yield from self._kept(Comparison(at, how, constant, asked[1], self.made.end, targets,
-                                         self.function, value=m["value"], tie=tie),
-                              m["value"])  # fmt: skip
+                                         self.function, -1, m["value"], tie,
+                                         self.kinds.is_byte(value)), m["value"])  # fmt: skip
         yield from self._margin(m, at)
         if how in ("lt", "gt") and constant and self._is_choice(at, constant, value, targets or ()):
             sign = m["how"][:-2]

@@ -25,8 +25,8 @@ class Comparison:
     ``offset`` is the byte of false, the next one that of true; ``asks_this`` says whether true
     means that ``how`` holds; ``targets`` are the blocks of true and false, where it decides them.
     ``of`` is the byte of another comparison, which has to have come out both ways; ``value`` is
-    what LLVM's text calls it; ``tie``: two things of one kind are compared; ``behind``: what is
-    done only where it comes out as it never did.
+    what LLVM's text calls it; ``tie``: two things of one kind are compared; ``letter``: a byte is;
+    ``behind``: what is done only where it comes out as it never did.
     """
 
     at: At
@@ -39,6 +39,7 @@ class Comparison:
     of: int = -1
     value: str = ""
     tie: bool = False
+    letter: bool = False
     behind: frozenset[str] = frozenset()
 
 

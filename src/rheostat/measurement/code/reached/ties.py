@@ -30,6 +30,7 @@ COMPARES_TEXTS = re.compile(r"(?:tail )?call i32 @(?:mem|str|strn|wcs|wmem)cmp\(
 BRANCH = re.compile(rf"\s*br i1 ({NAME}), label %(\S+), label %([^\s,]+)")
 LABEL = re.compile(r"label %([-\w.$]+)")
 CONVERTED = re.compile(rf"(?:[sz]ext|trunc|fpext|fptrunc|freeze|[su]itofp) .*?({NAME})(?: to |$)")
+BYTE = re.compile(r"[sz]ext i8 ")
 COUNTED = re.compile(r"load i(?:16|32|64), ")
 MEMBER = re.compile(r"getelementptr (?:inbounds )?(%\S+|%\".*?\"), ptr .*?((?:, i\d+ \d+)+)$")
 ELEMENT = re.compile(r"getelementptr (?:inbounds )?(.+?), ptr ([^\s,]+), (.*)")
@@ -89,6 +90,10 @@ class Kinds:
         return self._place(value).startswith("getelementptr") or bool(
             OF_CONTAINER.match(self._place(value))
         )
+
+    def is_byte(self, value: str) -> bool:
+        """Whether it is a byte that was made wider, as characters are before they are compared."""
+        return BYTE.match(self._defined.get(value, "")) is not None
 
     def compares(self, row: str) -> bool:
         """Whether a row only says which of two of one kind comes first, or passes that on."""
