@@ -52,6 +52,19 @@ def test_run_times_in_whole_minutes_are_those_of_energy_over_power(tmp_path):
     assert "time_min is rounded to 60 s" in said(jobs)
 
 
+def test_watts_in_whole_kilowatts_are_those_of_energy_over_time_or_noted(tmp_path):
+    watts = [10 * w for w in WATTS]
+    rounded = [round(w / 1000) for w in watts]
+    energy = [10 * j for j in JOULES]
+    jobs = runs(tmp_path, "wall_s,power_kW,energy_J", SECONDS, rounded, energy)
+    assert jobs.frame["power_w"].to_list() == pytest.approx(watts)
+    assert "power_kW is rounded to 1000 W" in said(jobs)
+    alone = runs(tmp_path, "wall_s,power_kW", SECONDS, rounded)
+    assert alone.frame["power_w"].to_list() == [1000 * w for w in rounded]
+    assert "power_kW is rounded to 1000 W" in said(alone)
+    assert "runs that differ by less look alike" in said(alone)
+
+
 @pytest.mark.parametrize(
     ("heads", "watts", "energy"),
     [

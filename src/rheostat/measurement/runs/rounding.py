@@ -33,6 +33,7 @@ OF_PART = re.compile(
 OTHERS = {
     "energy_j": ("power_w", "runtime_s", "power_w x runtime_s"),
     "runtime_s": ("energy_j", "power_w", "energy_j over power_w"),
+    "power_w": ("energy_j", "runtime_s", "energy_j over runtime_s"),
 }
 """What a quantity is made of, and in words."""
 QUANTITIES = ("energy_j", "power_w", "runtime_s")
@@ -129,7 +130,7 @@ def open_share(table: pl.DataFrame, by: Rounded) -> pl.Series:
 
 
 def finer_of_three(table: pl.DataFrame, by: Rounded) -> tuple[pl.DataFrame, list[Note]]:
-    """The table with energy or run time from the other two where these are finer and agree.
+    """The table with one of energy, run time and power from the others where these are finer.
 
     >>> runs = pl.DataFrame({"runtime_s": [78, 73], "power_w": [440, 590],
     ...                      "energy_j": [36e3, 36e3]})
@@ -217,7 +218,7 @@ def _coarse(table: pl.DataFrame, ours: str, by: Rounded) -> Note | None:
 
 
 def _rounded_to(table: pl.DataFrame, ours: str, by: Rounded) -> str:
-    unit, share = {"_j": "J", "_s": "s"}[ours[-2:]], _share(table, ours, by)
+    unit, share = {"_j": "J", "_s": "s", "_w": "W"}[ours[-2:]], _share(table, ours, by)
     step = f"rounded to {2 * by.half[ours]:g} {unit}"
     return f"{by.headings[ours]} is {step}, so off by up to {100 * share:.0f} % of a usual run"
 
