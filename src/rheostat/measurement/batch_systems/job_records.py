@@ -19,10 +19,11 @@ from rheostat.core.vocabulary import VOCABULARY
 from rheostat.errors import DataError
 from rheostat.measurement.batch_systems.earlier_runs import EARLIER, SIZES, latest, with_none
 from rheostat.measurement.batch_systems.earlier_runs import TYPES as EARLIER_TYPES
+from rheostat.measurement.batch_systems.local_order import BACKWARD, UNSURE, in_order
 from rheostat.measurement.checks import ROW, as_jobs, note_rows
 from rheostat.measurement.slurm.latest_runs import ANEW
 from rheostat.measurement.slurm.sacct import TYPES
-from rheostat.measurement.slurm.sacct_clock import time_zone
+from rheostat.measurement.slurm.sacct_clock import PUT_BACK, REPEATED, time_zone
 
 COMPLETED, FAILED, CANCELLED, TIMEOUT, RUNNING, PENDING = (
     "COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "RUNNING", "PENDING"
@@ -33,6 +34,7 @@ KEPT = (
     "energy_j", "power_w", "censored", *SIZES,
 )  # fmt: skip
 Record = Mapping[str, Any]
+DOUBTS = {UNSURE: REPEATED, BACKWARD: PUT_BACK}
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,7 @@ class BatchSystem:
         """
         stand, rows, odd = time_zone(zone), [], []
         unread, absent = dict[str, list[int]](), dict[str, list[int]]()
+        unsure = dict[str, list[int]]()
         for row, record in self.records(ordinary_file(path)):
             if isinstance(record, str):
                 absent.setdefault(record, []).append(row)
@@ -103,6 +106,9 @@ class BatchSystem:
             if values is None or not values.get("job_id"):
                 odd.append(row)
             else:
+                if self.local:
+                    values, how = in_order(values, stand)
+                    unsure.setdefault(how, []).append(row)
                 rows.append(_finished({ROW: row, **values}))
                 if words := self.unread(record):
                     unread.setdefault(words, []).append(row)
@@ -112,6 +118,7 @@ class BatchSystem:
         notes = [Note(text) for text in self.notes]
         notes += [note_rows(words, at) for words, at in unread.items()]
         notes += [note_rows(words, at, dropped=True) for words, at in absent.items()]
+        notes += [note_rows(DOUBTS[how], at) for how, at in unsure.items() if how]
         notes += (
             [note_rows("record is not a job of a known shape", odd, dropped=True)] if odd else []
         )

@@ -97,7 +97,7 @@ def clocks_of(
     every = list(product(*readings))
     if len(every) == 1:
         return every
-    misfits = [_misfit(times, elapsed_s(cells), limit_s) for times in every]
+    misfits = [misfit(times, elapsed_s(cells), limit_s) for times in every]
     return [times for times, off in zip(every, misfits, strict=True) if off == min(misfits)]
 
 
@@ -109,7 +109,7 @@ def length_s(cells: Cells, clocks: Sequence[Sequence[float | None]]) -> float | 
     return spans.pop() if len(spans) == 1 else None
 
 
-def _misfit(
+def misfit(
     times: Sequence[float | None], runtime: float | None, limit_s: float | None
 ) -> tuple[int, float]:
     """How often time runs backwards, and by how much the run's length is not the one stated.
@@ -118,7 +118,7 @@ def _misfit(
     """
     known = [t for t in times if t is not None]
     backwards = sum(b < a for a, b in pairwise(known))
-    start, end = times[2:]
+    start, end = times[-2:]
     if start is None or end is None:
         return backwards, 0.0
     if runtime is None:
