@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import rheostat as rh
 from rheostat.errors import DataError
 from rheostat.measurement.read import guess_format
+from rheostat.measurement.serving.traffic import read_traffic
 
 BERLIN = ZoneInfo("Europe/Berlin")
 BEFORE = datetime(2026, 10, 25, 0, 30, tzinfo=UTC)
@@ -197,3 +199,28 @@ def test_lines_out_of_order_by_less_than_a_step_are_no_clock_that_goes_back(tmp_
     jobs = read(tmp_path, "\n".join(stamps))
     assert jobs.frame["runtime_s"].to_list() == pytest.approx([99.0])
     assert "goes back" not in said(jobs)
+
+
+@pytest.mark.parametrize("zone", [BERLIN, UTC])
+def test_requests_of_that_night_come_one_behind_the_other(tmp_path, zone):
+    """Sorted by what a local clock shows, those of two hours came at twice their rate."""
+    moments = shown(BEFORE, 1000, 7, zone)
+    order = [*range(1000)]
+    order[257], order[258] = order[258], order[257]  # as the clock goes back
+    rows = [f"{moments[k]:%Y-%m-%d %H:%M:%S}.000,100,{10 + k % 5}" for k in order]
+    file = tmp_path / "trace.csv"
+    file.write_text("\n".join(["TIMESTAMP,ContextTokens,GeneratedTokens", *rows, ""]))
+    trace = read_traffic(file)
+    came = trace.frame["submit_s"].to_list()
+    assert came[-1] == 6993.0
+    assert sum(b - a > 7 for a, b in pairwise(came)) <= 1  # the one that came out of order
+    assert ("both hours count" in said(trace)) == (zone is BERLIN)
+
+
+def test_a_pause_of_an_hour_between_requests_is_one_in_spring_as_well(tmp_path):
+    moments = [*shown(datetime(2026, 3, 29, 1, 30, tzinfo=UTC), 250, 7, UTC),
+               *shown(datetime(2026, 3, 29, 3, 0, 30, tzinfo=UTC), 250, 7, UTC)]  # fmt: skip
+    file = tmp_path / "trace.csv"
+    rows = [f"{at:%Y-%m-%d %H:%M:%S}.000,100,10" for at in moments]
+    file.write_text("\n".join(["TIMESTAMP,ContextTokens,GeneratedTokens", *rows, ""]))
+    assert read_traffic(file).frame["submit_s"][-1] == 5430 + 7 * 249

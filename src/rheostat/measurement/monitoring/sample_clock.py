@@ -23,8 +23,9 @@ from rheostat.measurement.slurm.sacct_clock import time_zone
 
 LATE, SOME_S = 1.5, 60.0
 """Steps and seconds within which the next sample comes where a clock was changed."""
+A_DAY_S = 86_400.0
 RARE_S = 1800.0
-"""Samples so far apart may have one moment of the two hours twice."""
+"""Samples so far apart may have one moment of the two hours twice, and one may be lacking."""
 AN_HOUR = (
     "the clock goes {} by an hour, as where summer time {}: {}; start and end are of the clock "
     "before; --zone of `rheostat read` (Europe/Paris) tells them, and UTC that no clock was changed"
@@ -74,7 +75,7 @@ def summer_time(device: Sequence[str], at: pl.Series) -> tuple[pl.Series, list[N
     some country changes its clocks.
     """
     seconds = (at.dt.epoch("us") / 1e6).to_numpy()
-    moved = _of_each(device, _hours_moved, seconds)
+    moved = _of_each(device, hours_moved, seconds)
     notes = []
     for way, sign, season, kept in (
         ("back", 1.0, "ends", "the hour that it shows twice counts twice"),
@@ -87,11 +88,11 @@ def summer_time(device: Sequence[str], at: pl.Series) -> tuple[pl.Series, list[N
     return pl.Series(np.where(np.isfinite(seconds), seconds + hours, np.nan)).fill_nan(None), notes
 
 
-def _hours_moved(seconds: Array) -> Array:
+def hours_moved(seconds: Array) -> Array:
     """By how much what a clock shows has to be moved from here on, for each sample of a device.
 
     >>> shown = np.array([-30.0, -20, -10, -3600, -3590, -3580]) + 1_792_897_200  # 25 October 2026
-    >>> _hours_moved(shown).tolist(), _hours_moved(shown + 86_400).sum().item()
+    >>> hours_moved(shown).tolist(), hours_moved(shown + 86_400).sum().item()
     ([0.0, 0.0, 0.0, 3600.0, 0.0, 0.0], 0.0)
     """
     known = np.flatnonzero(np.isfinite(seconds))
@@ -102,11 +103,13 @@ def _hours_moved(seconds: Array) -> Array:
     near = LATE * float(np.median(steps[steps > 0])) + SOME_S
     full = shown[1:] % HOUR_S <= near
     back = full & (steps <= 0) & (steps + HOUR_S > 0) & (steps + HOUR_S <= near)
-    on = full & (steps > HOUR_S) & (steps - HOUR_S <= near)
+    on = full & (steps > HOUR_S) & (steps - HOUR_S <= near) & (near <= RARE_S)
+    before = -np.inf
     for k in np.flatnonzero(back | on):
         nights = PUT_BACKWARD if back[k] else PUT_FORWARD
-        if in_such_a_night(float(shown[k]), nights):
+        if shown[k] - before > A_DAY_S and in_such_a_night(float(shown[k]), nights):
             moved[known[k + 1]] = HOUR_S if back[k] else -HOUR_S
+            before = shown[k]  # lines out of order may step back again
     return moved
 
 

@@ -18,6 +18,7 @@ from rheostat.core.vocabulary import table
 from rheostat.errors import DataError
 from rheostat.measurement.checks import rows_where
 from rheostat.measurement.dates import iso_seconds
+from rheostat.measurement.monitoring.sample_clock import hours_moved
 from rheostat.measurement.serving.frames import frame_of, not_found
 from rheostat.measurement.serving.named_columns import named_columns
 from rheostat.measurement.serving.prefix_text import LISTS, prefix_blocks_of
@@ -37,6 +38,10 @@ GAP = re.compile(r"inter[ _-]?arrival|(^|_)gap|since_(the_)?(last|previous)|delt
 """Headings of the time between a request and the one before."""
 LATEST_S = 1e11
 """Seconds since 1970 of the year 5138: larger ones are other units."""
+CHANGED = (
+    "times go back by an hour, as where summer time ends: both hours count, by the order of the "
+    "lines; times of UTC, or with their offset, leave no doubt"
+)
 MOONCAKE = ("timestamp", "input_length", "output_length")
 
 
@@ -195,5 +200,19 @@ def _checked(frame: pl.DataFrame, path: Path) -> JobTable:
         got = f"expected seconds, at most {LATEST_S:g}, got {latest:g}"
         hint = "looks like milliseconds: divide by 1000" if latest < 1e3 * LATEST_S else "is none"
         raise DataError(str(path), [f"submit_s: {got}, which {hint}"])
+    kept, moved = _in_file_order(kept)
     kept = kept.sort("submit_s", maintain_order=True)
-    return table(kept.with_columns(pl.col("submit_s") - kept["submit_s"][0]), COLUMNS, notes)
+    shifted = kept.with_columns(pl.col("submit_s") - kept["submit_s"][0])
+    return table(shifted, COLUMNS, [*notes, *moved])
+
+
+def _in_file_order(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
+    """Requests in order of their lines where a local clock was changed, before they are sorted.
+
+    Those of the two hours that it shows alike would come together, at twice their rate.
+    """
+    moved = hours_moved(frame["submit_s"].cast(pl.Float64).to_numpy()).clip(0.0)  # no pause is one
+    if not moved.any():
+        return frame, []
+    made = frame.with_columns(pl.col("submit_s") + pl.Series(moved).cum_sum())
+    return made, [Note(CHANGED)]
