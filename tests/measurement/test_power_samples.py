@@ -249,6 +249,17 @@ def test_a_meter_that_counts_on_has_taken_what_it_grew_by(tmp_path):
     assert any("of a counter (total_kWh)" in n.message for n in rh.read(path).notes)
 
 
+def test_a_meter_of_coarse_steps_says_how_far_off_its_growth_may_be(tmp_path):
+    """1.6 kW for an hour are 1.6 kWh, of which a meter of 0.1 kWh shows 15 to 17 steps."""
+    whole = [int(10 * (152.38 + 1.6 * k / 60) + 1e-9) / 10 for k in range(61)]
+    coarse = rh.read(meter(tmp_path / "m.csv", [f"{r:.1f}".replace(".", ",") for r in whole]))
+    assert coarse.frame["energy_j"][0] == pytest.approx(1.6 * 3.6e6, abs=3.7e5)
+    said = next(n.message for n in coarse.notes if "at a time" in n.message)
+    assert "the counter goes on by 360000 J at a time: its growth is off by up to one" in said
+    fine = rh.read(meter(tmp_path / "f.csv", kwh([1600.0] * 60)))
+    assert not any("at a time" in n.message for n in fine.notes)
+
+
 def test_a_meter_that_began_anew_lost_that_minute_alone(tmp_path):
     readings = [*kwh([600] * 20), *kwh([600] * 20, first=0.0)]
     jobs = rh.read(meter(tmp_path / "plug.csv", readings))

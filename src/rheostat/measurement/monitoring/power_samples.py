@@ -32,9 +32,14 @@ from rheostat.measurement.monitoring.sample_lines import (
 GAPS = 5.0
 """Samples further apart than so many usual steps have nothing known between them."""
 LEAST_COVERED = 0.8
+COARSE, STANDING = 0.02, 0.2
+"""Share of a counter's growth that one of its steps is at most, and of readings that are as the one
+before where its steps are seen."""
 STRAIGHT = "a straight line over the gap stands for them"
 INTEGRAL = "energy_j is the integral of power over time (trapezoids), power_w energy over time"
 GROWTH = "energy_j is its growth; energies of an interval each would be to sum"
+ASIDE = ("step_s", "step_j", "covered", "covered_j", "bridged_j")
+"""What notes are made of, and no table has."""
 TOGETHER = "all {} together: "
 COLUMNS = (
     Column("device", "", Moment.SUBMIT, "what was watched"),
@@ -84,7 +89,9 @@ def read_power_samples(
     known = [c for c in frame.columns if frame[c].null_count() < frame.height]
     notes = (*samples.notes, *_notes(frame, samples))
     return as_jobs(
-        frame.select(known).drop("step_s", "covered", "covered_j", "bridged_j"), COLUMNS, notes
+        frame.select(known).drop("step_s", "step_j", "covered", "covered_j", "bridged_j"),
+        COLUMNS,
+        notes,
     )
 
 
@@ -134,8 +141,19 @@ def _device(part: pl.DataFrame, *, counts: bool) -> dict[str, object] | None:
         "utilisation_mean": _mean(t, held["busy"].to_numpy()),
         "frequency_mean_hz": _mean(t, held["hz"].to_numpy()),
         "step_s": usual, "covered": covered, "covered_j": known.energy_j,
-        "bridged_j": bridged_j,
+        "bridged_j": bridged_j, "step_j": _counted_by(reading) if counts else 0.0,
     }  # fmt: skip
+
+
+def _counted_by(reading: Array) -> float:
+    """The joules by which a counter goes on where readings show that; else 0.
+
+    >>> [_counted_by(np.array(joules)) for joules in ([0.0, 0.0, 4e5, 4e5, 8e5], [0.0, 5.0, 9.0])]
+    [400000.0, 0.0]
+    """
+    grown = np.diff(reading)
+    seen = (grown == 0).mean() >= STANDING and (grown > 0).any()
+    return float(grown[grown > 0].min()) if seen else 0.0
 
 
 def _mean(t: Array, values: Array) -> float | None:
@@ -162,6 +180,10 @@ def _notes(rows: pl.DataFrame, samples: PowerSamples) -> Iterator[Note]:
     for row in rows.filter(pl.col("covered") < 1.0 - 1e-9).iter_rows(named=True):
         counts = ("a counter that counts on", "the mean stands for them")
         yield Note(_uncovered(row, *(counts if samples.counters else ("samples", STRAIGHT))))
+    for row in rows.filter(pl.col("step_j") > COARSE * pl.col("energy_j")).iter_rows(named=True):
+        off = f"{100 * row['step_j'] / row['energy_j']:.0f} %"
+        said = f"{row['device']}: the counter goes on by {row['step_j']:.6g} J at a time"
+        yield Note(f"{said}: its growth is off by up to one of these, {off}; watts are finer")
     known = samples.frame.drop_nulls(["t", "reading"])
     if again := known.height - count:
         said = "of one device at the moment of another: the first of a moment counts"
