@@ -114,3 +114,14 @@ def test_who_says_that_a_size_is_a_result_has_it_compared():
 def test_times_of_one_piece_are_compared():
     runs = [Column("runtime_s", "s", Moment.END, "from step_time_s")]
     assert front("n_steps", [100, 200, 500], runs).choice.setting == {"ranks": 1}
+
+
+@pytest.mark.parametrize("steps", [[2000, 1000, 500], [2000, 1000, 990]])
+def test_fewer_steps_of_larger_batches_are_the_same_work(steps):
+    runs = {"batch_size": [64, 128, 256], "steps": steps, "runtime_s": [90.0, 60.0, 50.0]}
+    asked = {"knobs": "batch_size=64,128,256", "objectives": "runtime_s"}
+    if steps[-1] == 500:
+        assert rh.front(table(runs), **asked).choice.setting == {"batch_size": 256}
+    else:
+        with pytest.raises(QuestionError, match="steps differs"):
+            rh.front(table(runs), **asked)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise
 from shlex import quote
 
 import polars as pl
@@ -48,6 +48,12 @@ COUNTED = re.compile(
     r"(^|_)(cells|particles|atoms|elements|dofs?|unknowns|molecules|bodies|problem_size)(_|$)"
 )
 """Words of headings that count what a problem is made of, and are no result of it."""
+DONE_AT_ONCE = re.compile(
+    r"(^|_)(batch|batches|batchsize|bs|microbatch|accumulation|gpus?|nodes?|ranks?|workers?|dp|seq_len"
+    r"|sequence_length|context)(_|$)"
+)
+"""Headings of how much one step does."""
+MOST_FACTORS, SAME = 3, 1.02
 PIECES = re.compile(r"((n|no|nr|num|number|total)_(of_)?)?(steps|time_?steps|iterations|iters)")
 EPOCHS = re.compile(r"((n|no|nr|num|number|total)_(of_)?)?epochs")
 """Headings of how often a run did its work, which it was told, or took as often as it needed."""
@@ -65,8 +71,34 @@ def refuse_unlike_sizes(runs: JobTable, knobs: Sequence[str]) -> None:
     for size in (c for c in grown(runs, knobs) if ended[c].dtype.is_numeric()):
         pairs = ended.select(*knobs, size).drop_nulls().unique()
         alone = pairs.height == pairs.select(knobs).unique().height
-        if alone and pairs[size].n_unique() > 1 and _of_the_task(runs, pairs[size]):
+        if (
+            alone
+            and pairs[size].n_unique() > 1
+            and not _same_in_all(ended, size)
+            and (_of_the_task(runs, pairs[size]))
+        ):
             raise QuestionError(_how_to_compare(runs, pairs[size]))
+
+
+def _same_in_all(ended: pl.DataFrame, size: str) -> bool:
+    """Whether steps times what each does, as samples of a batch, are as many in every run.
+
+    >>> runs = pl.DataFrame({"batch_size": [64, 128], "gpus": [1, 1], "steps": [2000, 1000]})
+    >>> _same_in_all(runs, "steps"), _same_in_all(runs.drop("batch_size"), "steps")
+    (True, False)
+    """
+    known = ended.filter(pl.col(size) > 0)
+    each = [c for c in known.columns if c != size and known[c].dtype.is_numeric()
+            and DONE_AT_ONCE.search(plain(c))]  # fmt: skip
+    for count in range(1, min(len(each), MOST_FACTORS) + 1):
+        for columns in combinations(each, count):
+            done = known.select(
+                pl.reduce(lambda a, b: a * b, [pl.col(c) for c in (size, *columns)])
+            )
+            low, high = float(done.to_series().min() or 0), float(done.to_series().max() or 0)  # type: ignore[arg-type]
+            if low > 0 and high <= SAME * low:
+                return True
+    return False
 
 
 def _of_the_task(runs: JobTable, sizes: pl.Series) -> bool:
