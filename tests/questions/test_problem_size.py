@@ -125,3 +125,11 @@ def test_fewer_steps_of_larger_batches_are_the_same_work(steps):
     else:
         with pytest.raises(QuestionError, match="steps differs"):
             rh.front(table(runs), **asked)
+
+
+def test_a_method_has_as_many_steps_as_it_needs():
+    runs = {"solver": ["cg", "jacobi", "amg"], "iterations": [1200, 600, 30]}
+    answer = rh.front(
+        table({**runs, "runtime_s": [9.0, 6.0, 2.0]}), knobs="solver", objectives="runtime_s"
+    )
+    assert answer.choice.setting == {"solver": "amg"}

@@ -68,15 +68,12 @@ def refuse_unlike_sizes(runs: JobTable, knobs: Sequence[str]) -> None:
     if not {"runtime_s", *knobs} <= set(runs.columns):
         return
     ended = runs.frame.filter(~runs.cut_off)
+    words = not any(ended[k].dtype.is_numeric() for k in knobs)  # a method has steps of its own
     for size in (c for c in grown(runs, knobs) if ended[c].dtype.is_numeric()):
         pairs = ended.select(*knobs, size).drop_nulls().unique()
         alone = pairs.height == pairs.select(knobs).unique().height
-        if (
-            alone
-            and pairs[size].n_unique() > 1
-            and not _same_in_all(ended, size)
-            and (_of_the_task(runs, pairs[size]))
-        ):
+        unlike = alone and pairs[size].n_unique() > 1 and not _same_in_all(ended, size)
+        if unlike and _of_the_task(runs, pairs[size], words=words):
             raise QuestionError(_how_to_compare(runs, pairs[size]))
 
 
@@ -101,14 +98,14 @@ def _same_in_all(ended: pl.DataFrame, size: str) -> bool:
     return False
 
 
-def _of_the_task(runs: JobTable, sizes: pl.Series) -> bool:
+def _of_the_task(runs: JobTable, sizes: pl.Series, *, words: bool) -> bool:
     """Whether amounts are how much there was to do in the time that is told."""
     took, heading = their_name(runs, "runtime_s"), plain(sizes.name)
     if (sizes <= 0).any() or RATE.search(took) or STEP.search(plain(took)):
         return False
     steps = PIECES.fullmatch(heading) is not None and all(map(_round, sizes.to_list()))
     steps |= EPOCHS.fullmatch(heading) is not None and bool((sizes % 5 == 0).all())
-    return steps or COUNTED.search(heading) is not None
+    return (steps and not words) or COUNTED.search(heading) is not None
 
 
 def _settled(runs: JobTable, column: str) -> bool:
