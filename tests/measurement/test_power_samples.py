@@ -378,3 +378,10 @@ def test_a_unit_of_milli_or_mega_that_may_be_either_is_asked_for(tmp_path):
     (file := tmp_path / "power.csv").write_text(f"timestamp,power_mw\n{rows}")
     with pytest.raises(DataError, match="mW or MW"):
         rh.read(file)
+
+
+def test_volts_and_amperes_are_not_added(tmp_path):
+    rows = "".join(f"2026-03-01 10:00:{i:02d},230,1.3\n" for i in range(30))
+    (file := tmp_path / "meter.csv").write_text(f"timestamp,voltage_v,current_a\n{rows}")
+    with pytest.raises(DataError, match="write their product in W"):
+        rh.read(file)

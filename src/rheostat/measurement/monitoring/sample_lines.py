@@ -56,6 +56,7 @@ RUNS = {"runtime_s", "energy_j", "nodes", "app", "job_id", "start_s", "end_s", "
 """What a table of runs has, and samples have not."""
 SWITCHED = {"OK", "0", "1", "TRUE", "FALSE", "VALID", "INVALID", "ERROR", "F"}
 """What a device may say of itself, and a run of its end."""
+VOLTS = re.compile(r"volt|ampere|amps|(^|_)current(_|$)")
 UNSAID = (
     "samples of what? Neither headings nor cells say a unit: where they are watts give the file a "
     "name with power, or --column power_w={}"
@@ -173,6 +174,8 @@ def _as_watts(path: str | Path, cells: Mapping[str, list[str]], drawn: Sequence[
         return []
     if POWER.match(Path(path).name.lower()):
         return [Note("no unit in headings or cells: taken as W, as the name of the file says")]
+    if any(VOLTS.search(c.lower()) for c in drawn):
+        raise DataError(str(path), [f"{', '.join(drawn)}: no power; write their product in W"])
     raise DataError(str(path), [UNSAID.format("+".join(drawn[:3]) if len(drawn) < 4 else "NODE")])
 
 
