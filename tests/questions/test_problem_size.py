@@ -133,3 +133,15 @@ def test_a_method_has_as_many_steps_as_it_needs():
         table({**runs, "runtime_s": [9.0, 6.0, 2.0]}), knobs="solver", objectives="runtime_s"
     )
     assert answer.choice.setting == {"solver": "amg"}
+
+
+def test_steps_of_unlike_tokens_are_refused_and_their_quotient_is_compared(tmp_path):
+    text = "gpus,step_time_ms,tokens_per_step,power_w\n1,400,4096,300\n2,410,8192,600\n"
+    (file := tmp_path / "steps.csv").write_text(text)
+    with pytest.raises(QuestionError, match="--column runtime_s=step_time_ms/tokens_per_step"):
+        rh.front(file, knobs="gpus")
+    named = ["runtime_s=step_time_ms/tokens_per_step"]
+    answer = rh.front(file, knobs="gpus", rule="weighted=runtime_s:1", renamed=named)
+    assert answer.choice.setting == {"gpus": 2}
+    file.write_text(text.replace("8192", "4096"))
+    assert rh.front(file, knobs="gpus").choice.setting == {"gpus": 1}

@@ -64,6 +64,7 @@ from rheostat.measurement.runs.power_of_one import watts_of_one
 from rheostat.measurement.runs.published_tables import PRESETS, TRAINING
 from rheostat.measurement.runs.records import begins_as_json, read_records
 from rheostat.measurement.runs.rounding import EXACT, finer_of_three, rounded
+from rheostat.measurement.runs.statistic_rows import without_statistics
 from rheostat.measurement.runs.table_shapes import repeats_below, settings_across
 from rheostat.measurement.runs.tool_tables import with_units
 from rheostat.measurement.runs.tracker_names import without_groups
@@ -200,7 +201,9 @@ def table_frame(
         frame = frame.rename(headings_meant(keep, frame.columns))
         frame, read_in = in_base_units(frame, keep)
         frame, repeated = repeats_below(frame)
-        return knobs_as_numbers(frame, keep), [*notes, *across, *read_in, *repeated]
+        frame, means = without_statistics(frame)
+        said = [*notes, *across, *read_in, *repeated, *means]
+        return knobs_as_numbers(frame, keep), said
     frame, notes = flat(path)
     return frame.rename(headings_meant(keep, frame.columns)), notes
 

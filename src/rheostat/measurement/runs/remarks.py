@@ -30,8 +30,12 @@ FLAG = re.compile(r"(failed|failure|crashed|killed|aborted|timed_?out|oom|diverg
                   r"|cancell?ed|is_error|unfinished|incomplete|invalid|outlier|excluded?|discard(ed)?"
                   r"|ignored?|disturbed|interrupted|warm_?up)")  # fmt: skip
 """Headings under which a yes says that a run failed, or is not to count."""
+SET_ASIDE = re.compile(
+    r"warm[ _-]?ups?|burn[ _-]?in|dry[ _-]?run|discard(ed)?|excluded?|outliers?|invalid|ignored?"
+)
+"""Words of a run that somebody set aside, where other runs have another word."""
 YES, NO = ("yes", "y", "true", "1", "x"), ("no", "n", "false", "0", "-", "")
-NAMED = 3
+NAMED, MOST_WORDS = 3, 6
 FAILED = "counts as unfinished; if it did its work, --column censored==false counts all runs"
 DOUBTED = "may be of that run or of another one: it counts; take its row out if it failed"
 EVERY = "of every run, so it tells none apart: all count; take out those that failed"
@@ -90,6 +94,8 @@ def _judged(table: pl.DataFrame, name: str) -> Judged:
     heading = _words(name)
     if FLAG.fullmatch("_".join(heading)) and (said := _flag(table, name)):
         return Judged(name, {f"{name} {cell}": rows for cell, rows in said.items()})
+    if table[name].dtype == pl.String and (aside := _set_aside(table, name)):
+        return Judged(name, aside)
     remark = any(map(REMARK.fullmatch, heading))
     names = any(map(SETTING.fullmatch, heading)) and not (remark and heading[-1] != "file")
     if table[name].dtype != pl.String or names:
@@ -102,6 +108,20 @@ def _judged(table: pl.DataFrame, name: str) -> Judged:
         if failed is not False:
             (judged.failed if failed else judged.doubted)[str(cell)] = of[ROW].to_list()
     return judged
+
+
+def _set_aside(table: pl.DataFrame, name: str) -> dict[str, list[int]]:
+    """Rows of a word as ``warmup`` in a column of few words.
+
+    >>> _set_aside(pl.DataFrame({ROW: [0, 1, 2], "kind": ["warmup", "timed", "timed"]}), "kind")
+    {'warmup': [0]}
+    """
+    words = table[name].drop_nulls().unique().to_list()
+    out = [w for w in words if SET_ASIDE.fullmatch(w.strip().lower())]
+    if not out or len(words) > MOST_WORDS:
+        return {}
+    rows = table.filter(pl.col(name).is_in(out))
+    return {str(w): of[ROW].to_list() for (w,), of in rows.group_by(name, maintain_order=True)}
 
 
 def _flag(table: pl.DataFrame, name: str) -> dict[str, list[int]]:

@@ -41,7 +41,8 @@ def refuse_unlike_steps(runs: JobTable, knobs: Sequence[str]) -> None:
     if not {"runtime_s", *knobs} <= set(runs.columns):
         return
     known = runs.frame.filter(pl.col("runtime_s") > 0)
-    sizes = [k for k in knobs if of_a_step(runs, k) and known[k].n_unique() > 1]
+    sizes = [k for k in knobs if of_a_step(runs, k)] + _done_by_a_step(runs, knobs)
+    sizes = [c for c in sizes if known[c].drop_nulls().n_unique() > 1]
     if not sizes:
         return
     size, heading = _theirs(runs, sizes[0]), _theirs(runs, "runtime_s")
@@ -57,6 +58,23 @@ def refuse_unlike_steps(runs: JobTable, knobs: Sequence[str]) -> None:
         f"--where {sizes[0]}=... keeps one size; where a column has samples per second, "
         "--column runtime_s=1/THAT"
     )
+
+
+DONE_BY_ONE = re.compile(
+    r"(tokens|samples|images|sequences|rows|items)_per_(step|it|iter|iteration|batch)$"
+    r"|(^|_)global_(batch|batchsize|batch_size)$"
+)
+"""Columns that say how much a step does."""
+
+
+def _done_by_a_step(runs: JobTable, knobs: Sequence[str]) -> list[str]:
+    """Columns beside the knobs that say how much each step does, where run times are of a step."""
+    took = _theirs(runs, "runtime_s")
+    if STEP.search(plain(took)) is None or any(times_it(runs, c) for c in runs.columns):
+        return []
+    numbers = [c for c in runs.columns if runs.frame[c].dtype.is_numeric() and c not in knobs]
+    return [c for c in numbers
+            if DONE_BY_ONE.search(plain(c)) and not took.endswith(f"/{_theirs(runs, c)}")]  # fmt: skip
 
 
 PART = re.compile(
