@@ -99,3 +99,11 @@ def test_settings_of_two_precisions_are_refused(column):
     data = {"nodes": NODES, "runtime_s": SECONDS, column: ["fp64", "fp64", "fp32", "fp32"]}
     with pytest.raises(QuestionError, match="fp32"):
         rh.front(table(data), knobs="nodes=1,2,4,8", objectives="runtime_s")
+
+
+@pytest.mark.parametrize(("energy", "odd"), [(16.1, True), (160.0, False), (900.0, True)])
+def test_a_reading_unlike_those_of_its_repeats_is_named(energy, odd):
+    joules = [152e3, 153e3, 152e3, 160e3, energy * 1e3, 159e3]
+    took = {"nodes": [1, 1, 1, 2, 2, 2], "runtime_s": [400.0, 401.0, 399.0, 210.0, 212.0, 208.0]}
+    notes = rh.front(table({**took, "energy_j": joules}), knobs="nodes=1,2").notes
+    assert any("one run at nodes 2 drew" in n for n in notes) == odd

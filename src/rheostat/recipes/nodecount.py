@@ -269,8 +269,12 @@ def warm_up(runs: JobTable, knobs: Sequence[str]) -> tuple[int, int, float] | No
     return slow, len(factors), float(np.median(factors))
 
 
-def odd_repeats(runs: JobTable, knobs: Sequence[str]) -> list[tuple[str, float, float]]:
+def odd_repeats(
+    runs: JobTable, knobs: Sequence[str], of: str = "runtime_s"
+) -> list[tuple[str, float, float]]:
     """Runs unlike all others at their setting: (setting, seconds, seconds of the others).
+
+    Or what they are ``of``, as watts.
 
     Of three runs or more, one that took three times as long as the others in the middle, or a
     third, where those agree within a half; of four or more, one that is a fifth off where the
@@ -285,13 +289,13 @@ def odd_repeats(runs: JobTable, knobs: Sequence[str]) -> list[tuple[str, float, 
     odd_runs: list[tuple[str, float, float]] = []
     words = [c for c in runs.columns if runs.frame[c].dtype == pl.String]
     own = {c for c in words if not runs.frame[c].is_duplicated().any()}
-    if not {"runtime_s", *knobs} <= set(runs.columns) or {*differing(runs, knobs)} - own:
+    if not {of, *knobs} <= set(runs.columns) or {*differing(runs, knobs)} - own:
         return odd_runs
     ended = runs.frame
     if "censored" in runs.columns:
         ended = ended.filter(~pl.col("censored").fill_null(value=False))
     for setting, group in ended.group_by(list(knobs), maintain_order=True):
-        times = np.sort(group["runtime_s"].drop_nulls().to_numpy())
+        times = np.sort(group[of].drop_nulls().to_numpy())
         if len(times) < FEWEST_REPEATS or times[0] <= 0:
             continue
         named = ", ".join(f"{k} {v:g}" if isinstance(v, (int, float)) else f"{k} {v}"

@@ -11,6 +11,7 @@ import polars as pl
 
 from rheostat.core.jobs import JobTable, Moment, Note
 from rheostat.core.space import Space
+from rheostat.core.vocabulary import VOCABULARY
 from rheostat.errors import QuestionError
 from rheostat.explanation.number_words import cost_name, setting_words
 from rheostat.measurement.runs.levels_apart import LevelsApart, levels_apart
@@ -128,6 +129,7 @@ def tell_unlike(runs: JobTable, space: Space) -> None:
         )
     else:
         tell_odd(runs, space.names)
+        _tell_odd_power(runs, space.names)
         _tell_far_pairs(runs, space.names, mixed)
     if abs((factor := nodecount.drift(runs, space.names)) - 1) > SLIGHT_DRIFT:
         said = f"repeats took {factor:.2f} times as long at the end of these runs as at their start"
@@ -197,6 +199,23 @@ def _flags(runs: JobTable) -> list[str]:
     before = {*runs.known_at(Moment.SUBMIT).columns, "censored"}
     words = [c for c in runs.columns if runs.frame[c].dtype in (pl.String, pl.Boolean)]
     return [c for c in words if c not in before and runs.frame[c].n_unique() == 2]
+
+
+def _tell_odd_power(runs: JobTable, knobs: Sequence[str]) -> None:
+    """Say which runs drew far other power than their repeats, which a reading alone does."""
+    if not {"runtime_s", *knobs} <= set(runs.columns) or not {"energy_j", "power_w"} & set(
+        runs.columns
+    ):
+        return
+    watts = pl.col("power_w") if "power_w" in runs.columns else pl.col("energy_j") / "runtime_s"
+    drawn = runs.with_columns([VOCABULARY["power_w"]], power_w=watts.cast(pl.Float64))
+    odd = nodecount.odd_repeats(drawn, knobs, "power_w")
+    said = [f"one run at {setting} drew {w:.3g} W where the others there draw {middle:.3g} W"
+            for setting, w, middle in odd[:NAMED]]  # fmt: skip
+    if said:
+        listener.note(
+            f"{'; '.join(said)}, and counts as they do: take its row out if its reading is wrong"
+        )
 
 
 def _tell_far_pairs(runs: JobTable, knobs: Sequence[str], mixed: Sequence[str]) -> None:
