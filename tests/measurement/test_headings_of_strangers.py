@@ -189,3 +189,13 @@ def test_the_energy_of_a_part_is_said_to_be_of_that_part(heading, part, tmp_path
     jobs = read(file)
     assert jobs.frame["energy_j"].to_list() == [900, 990]
     assert any("leaves out what the rest of a node draws" in n.message for n in jobs.notes) == part
+
+
+@pytest.mark.parametrize("head", ["nodes,t [s],P [W],E [kJ]", "nodes,t (s),P_W,E_kJ"])
+def test_letters_of_physics_with_their_unit_are_quantities(head, tmp_path):
+    (file := tmp_path / "runs.csv").write_text(f"{head}\n1,400,380,152\n2,210,760,160\n")
+    jobs = read(file)
+    assert jobs.frame["energy_j"].to_list() == [152_000.0, 160_000.0]
+    assert jobs.frame["power_w"].to_list() == [380, 760]
+    (file := tmp_path / "other.csv").write_text("nodes,wall_s,E,P\n1,400,5,7\n2,210,6,8\n")
+    assert not {"energy_j", "power_w"} & set(read(file).columns)

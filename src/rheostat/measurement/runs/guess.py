@@ -77,6 +77,8 @@ NAMES: tuple[tuple[str, str], ...] = (
     ("exit_code", r"exit|rc|(exit|return)_?(code|status|value)"),
 )  # fmt: skip
 
+SYMBOLS = {("E", "_j"): "energy_j", ("P", "_w"): "power_w"}
+"""Letters that stand for a quantity where the unit is that of one: ``E [kJ]``."""
 NET = re.compile(
     r"(^|_)(net|dynamic|(above|over|minus|less|without|no|excl(uding)?)_idle|"
     r"idle_(subtracted|removed|corrected|free))(_|$)"
@@ -152,7 +154,7 @@ def guess_name(source: str) -> str | None:
     for ours, alone in TIMED if suffix == "_s" else ():
         if alone.fullmatch(stem):
             return ours
-    plain = (stem + suffix).lower()
+    plain = SYMBOLS.get((stem, suffix), (stem + suffix).lower())
     if (plain in COUNTERS and plain in NAMED) or (suffix and plain in VOCABULARY):
         return plain
     for said in dict.fromkeys((stem, CAMEL.sub("_", stem))):
