@@ -30,6 +30,8 @@ from rheostat.measurement.runs.local_clock import INSTANTS
 from rheostat.measurement.runs.mapping import ColumnSource, Mapped, of_theirs
 from rheostat.measurement.runs.named_otherwise import not_as_named, other_run_times
 
+STATED = "as it stands, known when somebody said"
+"""Meaning of a column whose moment nobody guessed."""
 QUANTITIES = ("runtime_s", "power_w", "energy_j")
 
 
@@ -62,7 +64,7 @@ def guess_rest(
             columns.append(of_theirs(guess.name, (theirs,)))
         else:
             stated = guess.name == theirs and theirs in chosen.known
-            meaning = "" if stated else f"from {theirs}"  # a moment that nobody guessed
+            meaning = STATED if stated else f"from {theirs}"
             columns.append(Column(guess.name, guess.unit, guess.known, meaning))
         guesses.append(guess)
         text = guess.name == theirs and frame[theirs].dtype == pl.String

@@ -30,10 +30,12 @@ BATCH = re.compile(r"(^|_)(batch|batches|batchsize|bs|minibatch|microbatch)(_|$)
 
 def of_a_step(runs: JobTable, knob: str) -> bool:
     """Whether run times are of a step, of which a larger ``knob`` makes one do more."""
+    if BATCH.search(plain(knob)) is None:
+        return False
     took = _theirs(runs, "runtime_s")
     if took.endswith(f"/{_theirs(runs, knob)}") or any(times_it(runs, c) for c in runs.columns):
         return False  # of one sample, or of all that there were, already
-    return BATCH.search(plain(knob)) is not None and STEP.search(plain(took)) is not None
+    return STEP.search(plain(took)) is not None
 
 
 def refuse_unlike_steps(runs: JobTable, knobs: Sequence[str]) -> None:
@@ -72,9 +74,9 @@ def _done_by_a_step(runs: JobTable, knobs: Sequence[str]) -> list[str]:
     took = _theirs(runs, "runtime_s")
     if STEP.search(plain(took)) is None or any(times_it(runs, c) for c in runs.columns):
         return []
-    numbers = [c for c in runs.columns if runs.frame[c].dtype.is_numeric() and c not in knobs]
-    return [c for c in numbers
-            if DONE_BY_ONE.search(plain(c)) and not took.endswith(f"/{_theirs(runs, c)}")]  # fmt: skip
+    named = [c for c in runs.columns if c not in knobs and DONE_BY_ONE.search(plain(c))]
+    numbers = [c for c in named if runs.frame[c].dtype.is_numeric()]
+    return [c for c in numbers if not took.endswith(f"/{_theirs(runs, c)}")]
 
 
 PART = re.compile(
