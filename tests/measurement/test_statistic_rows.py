@@ -38,3 +38,9 @@ def test_a_run_that_was_set_aside_does_not_count(word, tmp_path):
 def test_where_all_were_set_aside_all_count(tmp_path):
     jobs = table(tmp_path, "nodes,time_s,kind\n1,400,warmup\n2,300,warmup\n")
     assert "censored" not in jobs.columns
+
+
+@pytest.mark.parametrize("heading", ["dataset", "Input case", "model name"])
+def test_what_ran_may_be_called_so(heading, tmp_path):
+    jobs = table(tmp_path, f"nodes,time_s,{heading}\n1,400,outlier\n1,300,plain\n2,160,plain\n")
+    assert "censored" not in jobs.columns

@@ -34,6 +34,9 @@ SET_ASIDE = re.compile(
     r"warm[ _-]?ups?|burn[ _-]?in|dry[ _-]?run|discard(ed)?|excluded?|outliers?|invalid|ignored?"
 )
 """Words of a run that somebody set aside, where other runs have another word."""
+OF_WORK = re.compile(
+    r"(data|dataset|input|case|name|file|app|job|code|algorithm|method|model|kernel|bench(mark)?)s?"
+)
 YES, NO = ("yes", "y", "true", "1", "x"), ("no", "n", "false", "0", "-", "")
 NAMED, MOST_WORDS = 3, 6
 FAILED = "counts as unfinished; if it did its work, --column censored==false counts all runs"
@@ -94,7 +97,8 @@ def _judged(table: pl.DataFrame, name: str) -> Judged:
     heading = _words(name)
     if FLAG.fullmatch("_".join(heading)) and (said := _flag(table, name)):
         return Judged(name, {f"{name} {cell}": rows for cell, rows in said.items()})
-    if table[name].dtype == pl.String and (aside := _set_aside(table, name)):
+    work = any(map(OF_WORK.fullmatch, heading))  # what ran, and not how
+    if table[name].dtype == pl.String and not work and (aside := _set_aside(table, name)):
         return Judged(name, aside)
     remark = any(map(REMARK.fullmatch, heading))
     names = any(map(SETTING.fullmatch, heading)) and not (remark and heading[-1] != "file")
