@@ -95,6 +95,37 @@ def test_what_no_input_decides_in_a_kernel_is_named_by_its_line(checked: Verifie
     assert not unreached(Case(loops, checked.reference))  # a call stands for a launch
 
 
+FAILURES = SUM.replace("#include <stdio.h>", "#include <stdio.h>\n#include <new>").replace(
+    "  cudaMalloc(&d,",
+    """  cudaError_t s;
+  try {
+    s = cudaSetDevice(0);
+    if (n % 599 == 3) throw std::bad_alloc();
+    if (s != cudaSuccess) {
+      printf("%s\\n", cudaGetErrorString(s));
+    }
+  } catch (std::bad_alloc &) {
+    printf("no room\\n");
+    cudaFree(d);
+  }
+  cudaMalloc(&d,""",
+)
+
+
+@pytest.mark.skipif(bool(parser_absent()), reason=parser_absent())
+@pytest.mark.slow
+@needs
+def test_what_the_original_has_and_never_reaches_is_its_own_but_nothing_beside_it() -> None:
+    made = from_cuda(FAILURES, "openmp").text
+    wrong = [("if (s != 0)", "if (s != 0 || n % 587 == 5)"), ("    free(d);", "    r = n;")]
+    with verifier(program(FAILURES), seed=1, count=1) as one:
+        for old, new in [("", ""), *wrong]:
+            assert old in made
+            candidate = Program({"sum.cc": made.replace(old, new, 1)}, "openmp", inputs=INPUTS)
+            lines = [f.line for f in unreached(Case(candidate, one.reference))]
+            assert lines == [made[: made.index(old)].count("\n") + 1] * bool(old)
+
+
 def test_every_line_stays_where_it_was() -> None:
     text = """#define RUN(n) k<float><<<1, n>>>(0, n)
 template <class T> __global__ void __launch_bounds__(64) k(T *p, int n) {

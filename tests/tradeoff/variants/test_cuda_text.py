@@ -132,8 +132,22 @@ def test_constants_of_the_runtime_that_change_nothing_on_a_host_are_numbers():
     made = from_cuda(text, "serial").text
     assert "int how = 0;" in made
     assert "p = (decltype(p))malloc(8);" in made
+    waits = "void f(cudaEvent_t e) { cudaError r; do r = cudaEventQuery(e); while (r == W); }\n"
+    made = from_cuda(waits.replace("W", "cudaErrorNotReady"), "serial").text
+    assert "int r; do r = 0; while (r == 600);" in made
     kind = from_cuda("cudaMemcpyKind k = cudaMemcpyHostToDevice;\n", "serial").text
     assert kind.endswith("int k = 0;\n")
+
+
+def test_a_check_of_which_the_value_is_used_stays():
+    check = "bool ok(cudaError_t e) { return e == cudaSuccess; }\n"
+    used = check + "int f(int *p) {\n  if (!ok(cudaMalloc(&p, 8))) return 1;\n}\n"
+    made = from_cuda(used, "serial").text
+    assert "bool ok(int e) { return e == 0; }" in made
+    assert "if (!ok((p = (decltype(p))malloc(8), 0))) return 1;" in made
+    made = from_cuda(check + "void f(int *p) {\n  ok(cudaMalloc(&p, 8));\n}\n", "serial").text
+    assert "ok" not in made
+    assert "  p = (decltype(p))malloc(8);" in made
 
 
 @compiles

@@ -674,7 +674,7 @@ def test_serial_has_no_pragma():
         ("a[t] = n && __any_sync(~0u, t);", "line 3: __any_sync is of a warp"),
         ("if (t < 4) { __syncthreads(); }", "line 3: a barrier that not all threads"),
         ("while (a[0] > t) { __syncthreads(); }", "line 3: a barrier that not all threads"),
-        ("int s = a[0]; while (s) { __syncthreads(); s--; }", "line 3: a barrier that not all"),
+        ("int s = a[t]; while (s) { __syncthreads(); s--; }", "line 3: a barrier that not all"),
         ("for (int i = t; i < n; i++) { __syncthreads(); }", "line 3: i counts a loop around"),
         ("for (int i = 0; i < n; i++) { if (a[t]) break; __syncthreads(); }", "leaves a loop"),
         ("int v[] = {1}; v[0] = t; __syncthreads(); a[t] = v[0];", "v is kept over a barrier and"),

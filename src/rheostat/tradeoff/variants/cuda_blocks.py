@@ -190,13 +190,37 @@ class Phases:
             return [self.text(node)]
         if node.type not in AROUND:
             raise UnsupportedKernelError(node, "a barrier within this statement")
-        head = self._head(node)
-        made = [self._of(part, last=False) for part in self.variables.branches(node)]
+        head, asked = self._head(node), self._asked(node)
+        if self.variables.leaves(node):
+            made = [[self.text(s) for s in p] for p in self.variables.branches(node)]
+        else:
+            made = [self._of(p, last=False) for p in self.variables.branches(node)]
+        if asked and node.type in LOOPS:
+            made[0] = [*asked, f"if ({self._all} != 1) break;", *made[0]]
         lines = [f"{head}{{", *self._indented(made[0]), "}"]
         if len(made) > 1:
             lines[-1] += " else {"
             lines += [*self._indented(made[1]), "}"]
+        if asked and node.type not in LOOPS:  # a scope of its own for what the threads answer
+            lines = ["{", *self._indented([*asked, *lines]), "}"]
         return lines
+
+    @cached_property
+    def _all(self) -> str:
+        """What all threads of the block answer, below zero before any has."""
+        return self._new_name("all")
+
+    def _asked(self, node: Node) -> list[str]:
+        """Each thread is asked for a condition, which is the same for all or ends the program."""
+        condition = self.variables.agreed_condition(node)
+        if condition is None:
+            return []
+        text = self.text(condition)
+        again = self._again([*self._ends, text])
+        body = [*self._own_places([condition]), *again, *self._ends]
+        body += [f"if ({self._gone}[{self._place}]) continue;"] * self._ends_early
+        body += [f"{self._all} = same_for_all({self._all}, {text});"]
+        return [f"int {self._all} = -1;", *self._threads("\n".join(body))]
 
     def _head(self, node: Node) -> str:
         """Loop or branch up to its body, which all threads of the block take alike."""
@@ -206,13 +230,22 @@ class Phases:
             raise UnsupportedKernelError(node, "a barrier in do ... while")
         body = node.child_by_field_name("body") or node.child_by_field_name("consequence")
         parts = [c for c in node.named_children if c.end_byte <= body.start_byte]
+        asked = self.variables.agreed_condition(node)
         for part in parts:
-            for each in [part] if part.type != "declaration" else []:
-                if not self.variables.is_uniform(each, self.variables.uniform):
-                    raise UnsupportedKernelError(node, "a barrier that not all threads of a block "
-                                                 "may reach, as far as the text tells")  # fmt: skip
+            if (
+                part.type != "declaration"
+                and part != asked
+                and not self.variables.is_uniform(part, self.variables.uniform)
+            ):
+                raise UnsupportedKernelError(node, "a barrier that not all threads of a block "
+                                             "may reach, as far as the text tells")  # fmt: skip
         start, end = node.start_byte, body.start_byte
-        return self.kernel.source.bytes[start:end].decode()
+        data = self.kernel.source.bytes
+        if asked is None:
+            return data[start:end].decode()
+        if node.type == "for_statement":
+            return (data[start : asked.start_byte] + data[asked.end_byte : end]).decode()
+        return "for (;;) " if node.type in LOOPS else f"if ({self._all} == 1) "
 
     def _phase(self, run: list[Node], *, last: bool) -> list[str]:
         if not run:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterator
 
 from rheostat.measurement.code.parsing.syntax_tree import walk
+from rheostat.measurement.code.reached.lines_elsewhere import ERRORS
 from rheostat.tradeoff.variants.c_source import CSource, Edit, Node
 from rheostat.tradeoff.variants.cuda_device import ATTRIBUTES, TYPE
 
@@ -20,10 +21,12 @@ NOTHING = ("cudaDeviceSynchronize", "cudaThreadSynchronize", "cudaGetLastError",
            "cudaMemPrefetchAsync", "cudaMemAdvise", "cudaStreamCreateWithFlags",
            "cudaEventCreateWithFlags", "cudaStreamWaitEvent", "cudaStreamQuery", "cudaEventQuery",
            "cudaHostRegister", "cudaHostUnregister", "cudaFuncSetAttribute", "cudaProfilerStart",
-           "cudaProfilerStop", "cudaDeviceSetLimit", "cudaSetDeviceFlags")  # fmt: skip
-TYPES = {"cudaError_t": "int", "cudaStream_t": "int", "cudaEvent_t": "double",
+           "cudaProfilerStop", "cudaDeviceSetLimit", "cudaSetDeviceFlags", "cudaThreadExit",
+           "cudaDeviceSetSharedMemConfig", "cudaFuncSetSharedMemConfig",
+           "cudaStreamCreateWithPriority")  # fmt: skip
+TYPES = {"cudaError_t": "int", "cudaError": "int", "cudaStream_t": "int", "cudaEvent_t": "double",
          "cudaMemcpyKind": "int", "cudaDeviceProp": TYPE}  # fmt: skip
-VALUES = {"cudaSuccess": "0"}
+ERROR_TEXTS = {"cudaGetErrorString": '"no error"', "cudaGetErrorName": '"cudaSuccess"'}
 FLAG = re.compile(
     r"cuda(?:(?:HostAlloc|HostRegister|MemAttach|DeviceSchedule|Memcpy(?:Host|Device)To)[A-Z]\w*"
     r"|MemcpyDefault|StreamDefault|StreamNonBlocking|EventDefault|EventDisableTiming"
@@ -32,7 +35,8 @@ FLAG = re.compile(
 """Constants that change nothing on a host."""
 NVIDIA_HEADER = re.compile(
     r"^[ \t]*#\s*include\s*[<\"](?:cuda|cuda_runtime|cuda_runtime_api|device_launch_parameters|"
-    r"device_functions|cuda_profiler_api|vector_types|vector_functions|driver_types|builtin_types)"
+    r"device_functions|device_atomic_functions|sm_20_atomic_functions|cuda_profiler_api|"
+    r"vector_types|vector_functions|driver_types|builtin_types|host_defines)"
     r"\.h[>\"][^\n]*\n", re.MULTILINE
 )  # fmt: skip
 
@@ -63,7 +67,7 @@ def call_edits(source: CSource) -> Iterator[Edit]:
             yield from _call(source, node, checks)
         elif node.type in ("type_identifier", "identifier"):
             name = source.text_of(node)
-            new = (TYPES | VALUES).get(name) or ("0" if FLAG.fullmatch(name) else "")
+            new = (TYPES | ERRORS).get(name) or ("0" if FLAG.fullmatch(name) else "")
             if new and not _within_call(source, node):
                 yield node.start_byte, node.end_byte, new
 
@@ -83,6 +87,8 @@ def _within_call(source: CSource, node: Node) -> bool:
 def checking_functions(source: CSource) -> dict[str, Node]:
     """Functions of an error, and macros of one or of such a function, by name.
 
+    None of which the value is used, as ``if (!ok(cudaMalloc(&p, n))) return 1;`` uses it.
+
     Parameters
     ----------
     source : CSource
@@ -93,9 +99,10 @@ def checking_functions(source: CSource) -> dict[str, Node]:
     dict of str to tree_sitter.Node
         Definitions.
     """
+    asked = set(_asked(source))
     checks = {
-        name: node for name, node in source.functions.items()
-        if "cudaError" in source.text_of(node.child_by_field_name("declarator"))
+        name: node for name, node in source.functions.items() if name not in asked
+        and "cudaError" in source.text_of(node.child_by_field_name("declarator"))
     }  # fmt: skip
     for node in walk(source.tree.root_node):
         if node.type == "preproc_function_def":
@@ -107,11 +114,18 @@ def checking_functions(source: CSource) -> dict[str, Node]:
     return checks
 
 
+def _asked(source: CSource) -> Iterator[str]:
+    """Names of functions of which a call is more than a statement."""
+    for node in walk(source.tree.root_node):
+        if node.type == "call_expression" and node.parent.type != "expression_statement":
+            yield source.text_of(node.child_by_field_name("function"))
+
+
 def _call(source: CSource, node: Node, checks: Collection[str]) -> Iterator[Edit]:
     name = source.text_of(node.child_by_field_name("function"))
     arguments = _arguments(source, node)
-    if name == "cudaGetErrorString":
-        yield node.start_byte, node.end_byte, '"no error"'
+    if name in ERROR_TEXTS:
+        yield node.start_byte, node.end_byte, ERROR_TEXTS[name]
         return
     made = _made(name, arguments)
     if made is None:
@@ -137,6 +151,8 @@ def _made(name: str, given: list[str]) -> str | None:
         return ""
     if name == "cudaDeviceGetAttribute" and given[1].strip() not in ATTRIBUTES:
         return None
+    if name == "cudaOccupancyMaxPotentialBlockSize" and given[4:5] not in ([], ["0"], [""]):
+        return None  # a most that the program states
     rule = RULES.get(base)
     return None if rule is None else rule(given)
 
@@ -152,6 +168,13 @@ def _pointed(argument: str) -> str:
 
 def _allocated(given: list[str]) -> str:
     return _set_to(given[0], f"malloc({given[1]})")
+
+
+def _allocated_rows(given: list[str]) -> str:
+    """Rows of memory as far apart as the host in the place of a GPU lays them, too."""
+    pitch = _pointed(given[1])
+    rows = _set_to(given[0], f"malloc({pitch} * ({given[3]}))")
+    return f"{pitch} = (({given[2]}) + 511) / 512 * 512, {rows}"
 
 
 def _set_to(argument: str, value: str) -> str:
@@ -172,6 +195,9 @@ RULES: dict[str, Callable[[list[str]], str]] = {
     "cudaMallocManaged": _allocated,
     "cudaMallocHost": _allocated,
     "cudaHostAlloc": _allocated,
+    "cudaMallocPitch": _allocated_rows,
+    "cudaMemcpy2D": lambda g: f"memcpy_rows({', '.join(g[:6])})",
+    "cudaMemset2D": lambda g: f"memset_rows({', '.join(g[:5])})",
     "cudaMemcpy": lambda g: f"memcpy({g[0]}, {g[1]}, {g[2]})",
     "cudaMemset": lambda g: f"memset({g[0]}, {g[1]}, {g[2]})",
     "cudaMemcpyToSymbol": lambda g: f"memcpy({_symbol(g[0], g[3:4])}, {g[1]}, {g[2]})",
@@ -180,6 +206,14 @@ RULES: dict[str, Callable[[list[str]], str]] = {
     "cudaFreeHost": lambda g: f"free({g[0]})",
     "cudaGetSymbolAddress": lambda g: _set_to(g[0], f"&{g[1]}"),
     "cudaHostGetDevicePointer": lambda g: _set_to(g[0], g[1]),
+    "cudaGetSymbolSize": lambda g: f"{_pointed(g[0])} = sizeof({g[1]})",
+    "cudaOccupancyMaxPotentialBlockSize": (
+        lambda g: f"{_pointed(g[0])} = 16, {_pointed(g[1])} = 1024"
+    ),
+    "cudaChooseDevice": lambda g: f"{_pointed(g[0])} = 0",
+    "cudaDeviceCanAccessPeer": lambda g: f"{_pointed(g[0])} = 0",
+    "cudaDriverGetVersion": lambda g: f"{_pointed(g[0])} = 13000",
+    "cudaRuntimeGetVersion": lambda g: f"{_pointed(g[0])} = 13000",
     "cudaGetDeviceCount": lambda g: f"{_pointed(g[0])} = 1",
     "cudaGetDeviceProperties": lambda g: f"{_pointed(g[0])} = {TYPE}()",
     "cudaDeviceGetAttribute": lambda g: f"{_pointed(g[0])} = {ATTRIBUTES.get(g[1].strip())}",

@@ -137,6 +137,25 @@ static inline T atomic_read(T *p) {
        for n, o in (("add", "+"), ("sub", "-"), ("mul", "*"), ("div", "/"))
        for p, t in (("f", "float"), ("d", "double"))},
     "__frcp_rn": "static inline float __frcp_rn(float x) { return 1 / x; }\n",
+    "same_for_all": """static inline int same_for_all(int all, bool own) {
+  if (all == !own) {
+    fprintf(stderr, "threads of a block part before a barrier\\n");
+    abort();
+  }
+  return own;
+}
+""",
+    "memcpy_rows": """static inline void memcpy_rows(
+    void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t rows) {
+  for (size_t r = 0; r < rows; r++)
+    memcpy((char *)to + r * to_pitch, (const char *)from + r * from_pitch, width);
+}
+""",
+    "memset_rows": """static inline void memset_rows(
+    void *p, size_t pitch, int value, size_t width, size_t rows) {
+  for (size_t r = 0; r < rows; r++) memset((char *)p + r * pitch, value, width);
+}
+""",
     **{n: f"using std::{n};\ntemplate <class A, class B, class = "
           "typename std::enable_if<!std::is_same<A, B>::value>::type>\n"
           f"static inline typename std::common_type<A, B>::type {n}(A a, B b) {{\n"
@@ -144,6 +163,8 @@ static inline T atomic_read(T *p) {
 }  # fmt: skip
 ALSO_HOSTS = ("min", "max")
 """Helpers that NVIDIA's compiler has for the host's code, too."""
+OF_RULES = ("memcpy_rows", "memset_rows", "same_for_all")
+"""Helpers that rules write for what the program has in other words."""
 ROUNDS = {"rn": "rint", "rz": "trunc", "ru": "ceil", "rd": "floor"}
 WHOLE = {"int": "int", "uint": "unsigned", "ll": "long long", "ull": "unsigned long long"}
 INTRINSICS = {
@@ -201,9 +222,11 @@ def with_helpers(text: str, device: str) -> str:
         The program.
     """
     code = code_of(device)
-    every = "" if re.search(r"\busing\s+namespace\s+std\b", text) else code_of(text)
+    whole = code_of(text)
+    every = "" if re.search(r"\busing\s+namespace\s+std\b", text) else whole
+    hosts = dict.fromkeys(ALSO_HOSTS, every) | dict.fromkeys(OF_RULES, whole)
     used = {n: h for n, h in HELPERS.items()
-            if re.search(rf"(?<![\w:.])(?<!->){n}\s*\(", code + every * (n in ALSO_HOSTS))
+            if re.search(rf"(?<![\w:.])(?<!->){n}\s*\(", code + hosts.get(n, ""))
             and not re.search(rf"#define\s+{n}\b|\w\s+{n}\s*\([^;()]*\)\s*\{{", text)}  # fmt: skip
     place = _after_includes(text)
     made = [DIM3, WARP * bool(re.search(r"(?<![\w.>])warpSize\b", code)), device_properties(text),

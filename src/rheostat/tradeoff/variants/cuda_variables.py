@@ -238,6 +238,8 @@ class BlockVariables:
             if self.ends_phase(node):
                 yield run
                 run = []
+                if (condition := self.agreed_condition(node)) is not None:
+                    yield [condition]
                 for part in self.branches(node) if self.holds_barrier(node) else []:
                     yield from self._runs(part)
             elif not self.is_shared(node) and not self.is_block_wide(node):
@@ -263,6 +265,7 @@ class BlockVariables:
             self.is_barrier(node)
             or self.holds_barrier(node)
             or (node.type != "declaration" and self.is_block_wide(node))
+            or self.agreed_condition(node) is not None
         )
 
     def is_shared(self, node: Node) -> bool:
@@ -290,13 +293,41 @@ class BlockVariables:
 
     def _all_leave(self, node: Node) -> bool:
         """Whether a statement lets all threads of a block leave a loop, or none."""
+        condition = node.child_by_field_name("condition")
+        return self.leaves(node) and self.is_uniform(condition, self.uniform)
+
+    def leaves(self, node: Node) -> bool:
+        """Whether a statement leaves a loop, or a turn of it, on a condition, and does no more."""
         if node.type != "if_statement" or node.child_by_field_name("alternative") is not None:
             return False
         then = [s.type for s in self._list(node.child_by_field_name("consequence"))]
+        return len(then) == 1 and then[0] in LEAVES_LOOP
+
+    def agreed_condition(self, node: Node) -> Node | None:
+        """A condition around a barrier on which threads may agree, as CUDA wants them to.
+
+        It hangs on what each has read, and by the text not on the thread's index.
+        """
         condition = node.child_by_field_name("condition")
-        return (
-            len(then) == 1 and then[0] in LEAVES_LOOP and self.is_uniform(condition, self.uniform)
-        )
+        around = node.type != "do_statement" and self.holds_barrier(node)
+        if condition is None or not (around or self.leaves(node)):
+            return None
+        declares = any(n.type == "declaration" for n in walk(condition))
+        known = self._is_own(condition, self._own) or self.is_uniform(condition, self.uniform)
+        return None if declares or known else condition
+
+    @cached_property
+    def _own(self) -> set[str]:
+        """Variables whose values hang on the thread's index."""
+        names: set[str] = set()
+        values = [(n, v) for n, v in self._values() if v.type != "declaration"]
+        while more := {n for n, v in values if n not in names and self._is_own(v, names)}:
+            names |= more
+        return names
+
+    def _is_own(self, value: Node, names: set[str]) -> bool:
+        used = set(identifiers(self.kernel.source, value))
+        return "threadIdx" in used or bool(used & names)
 
 
 def _hides(node: Node, outer: Node) -> bool:

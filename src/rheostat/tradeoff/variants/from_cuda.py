@@ -225,12 +225,9 @@ def _inner_edits(edits: object, others: list[Edit]) -> list[Edit]:
 def _qualifiers(text: str) -> str:
     text = re.sub(r"\b(?:__constant__|__managed__)\s+", "static ", text)
     text = re.sub(r"\b__device__\s+static\s+(?:__device__\s+)?", "static ", text)
-    text = re.sub(r"\b__(?:device|host|forceinline|noinline)__[ \t]*|\b__inline__\b", _inline, text)
+    text = re.sub(r"\b__(?:device|host|forceinline|noinline)__[ \t]*", "", text)
+    text = re.sub(r"\b__inline__\b", "inline", text)
     return re.sub(r"\bstatic(?:\s+static)+\b", "static", text).replace("__align__(", "alignas(")
-
-
-def _inline(match: re.Match[str]) -> str:
-    return "inline" if "inline__" in match[0] and "force" not in match[0] else ""
 
 
 def _host_names(text: str) -> str:

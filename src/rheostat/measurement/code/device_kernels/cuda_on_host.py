@@ -24,7 +24,9 @@ from rheostat.measurement.code.toolchain import BINARY
 
 HEADER = "cuda_on_host.h"
 NVIDIA_HEADERS = ("cuda.h", "cuda_runtime.h", "cuda_runtime_api.h", "device_launch_parameters.h",
-                  "device_functions.h")  # fmt: skip
+                  "device_functions.h", "device_atomic_functions.h", "sm_20_atomic_functions.h",
+                  "cuda_profiler_api.h", "driver_types.h", "builtin_types.h", "host_defines.h",
+                  "vector_types.h", "vector_functions.h")  # fmt: skip
 CODE = (".cu", ".cuh", ".h", ".hpp", ".cc", ".cpp", ".cxx")
 KEPT_FLAGS = re.compile(r"-(?:O\w*|g|D\S+|I\S*|std=\S+|f[a-z]\S*|l(?!cuda)\S+|W[a-z]\S*)$")
 ATTRIBUTE = re.compile(r"__(?:align|launch_bounds)__\s*(\((?:[^()]|\([^()]*\))*\))")

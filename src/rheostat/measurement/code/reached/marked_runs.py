@@ -27,6 +27,7 @@ from rheostat.measurement.code.reached.constant_values import RECORD, Narrowing
 from rheostat.measurement.code.reached.filled_room import without_filled
 from rheostat.measurement.code.reached.guards import is_guard
 from rheostat.measurement.code.reached.letters import asks_kind, kinds_in
+from rheostat.measurement.code.reached.lines_elsewhere import lines_of
 from rheostat.measurement.code.reached.marked_builds import (
     LINKED,
     bytes_left,
@@ -63,8 +64,6 @@ run with many threads, which may wait for each other on few cores."""
 TIES = re.compile(r"==.*&&.*[<>]|[<>].*&&.*==")
 """The lower index of two equal values, whose order `races` looks at: whether both ways are taken
 hangs on the data, and so does whether one of nothing at all (`best > 0`) may be among them."""
-LAUNCH = re.compile(r"<<<(.*?)>>>\s*\(")
-ENDS = re.compile(r"\breturn\s*;")
 CHARACTER = re.compile(r"'(?:[^'\\\n]|\\.)+'")
 LEFT_OUT = "no input that was tried reaches this line of the original, which is not here: {}"
 OTHERWISE = ", where the original does another thing"
@@ -111,7 +110,7 @@ def unreached(case: Case) -> list[Finding]:
 
 def _cut_numbers(case: Case, whole: Sequence[Marked]) -> list[Finding]:
     """Where the candidate cuts numbers of threads, or quotients, and the original does not."""
-    known = _lines(case.original)
+    known = lines_of(case.original)
     return [Finding("output", *at[:2], said) for m in whole for at, said in m.cut
             if without_blanks(case.candidate.row(*at[:2])) not in known]  # fmt: skip
 
@@ -120,7 +119,7 @@ def _left_out(case: Case) -> list[Finding]:
     """Rare cases of the original that no input reaches, whose line and constants are not here."""
     if case.original.language in UNMARKED and case.original.language != case.candidate.language:
         return []
-    own, constants = _lines(case.candidate), _constants(case.candidate.text)
+    own, constants = lines_of(case.candidate), _constants(case.candidate.text)
     texts = dict.fromkeys(
         text for text in _of_original(case)[2]
         if without_blanks(text) not in own and not constants & _constants(text)
@@ -139,7 +138,7 @@ def _constants(text: str) -> set[float | str]:
 
 def _own_values(case: Case, whole: Sequence[Marked]) -> list[Narrowing]:
     """What the candidate narrows on lines that the original has not."""
-    known = _lines(case.original)
+    known = lines_of(case.original)
     floats = SINGLE_PRECISION.search(case.original.text) or case.reference.tolerance.relative
     return [n for m in whole for n in m.values if not (n.rounds and floats) and
             (n.counts or without_blanks(case.candidate.row(*n.at[:2])) not in known)]  # fmt: skip
@@ -160,7 +159,7 @@ def _too_narrow(case: Case, left: Left) -> list[Finding]:
 
 def _other_lines(case: Case, left: Left) -> list[Finding]:
     """Lines that were not reached and whose text the original has not."""
-    known = _lines(case.original)
+    known = lines_of(case.original)
     return [Finding("output", file, line, "no input that was tried reaches this line")
             for file, line in sorted(left.lines)
             if without_blanks(case.candidate.row(file, line)) not in known]  # fmt: skip
@@ -178,7 +177,7 @@ def _beyond(case: Case, left: Left) -> list[Finding]:
     others, known = [], set(by_kind)
     theirs = {str(n) for n in numbers_in(case.original.text)}
     asked_there = {k[:3] for k in known}
-    unmarked = _lines(case.original) if case.original.language in UNMARKED else set()
+    unmarked = lines_of(case.original) if case.original.language in UNMARKED else set()
     for c, missing in left.comparisons:
         row = case.candidate.row(*c.at[:2])
         if is_guard(c, row, case.candidate.files[c.at[0]]) or without_blanks(row) in unmarked:
@@ -256,16 +255,6 @@ def _one_way(c: Comparison, missing: bool, more: str) -> Finding:
     return Finding("output", c.at[0], c.at[1], message)
 
 
-def _lines(program: Program) -> set[str]:
-    """Lines of a text without blanks; of CUDA also as they read elsewhere.
-
-    A launch is a call there, and where threads are a loop one that ends goes on with the next.
-    """
-    rows = program.text.splitlines()
-    elsewhere = [ENDS.sub("continue;", LAUNCH.sub(r"(\1, ", x)) for x in rows]
-    return {without_blanks(x) for x in (*rows, *(elsewhere if program.language == "cuda" else ()))}
-
-
 def lines_of_original(case: Case, code: str) -> Callable[[str], bool]:
     """Whether a row of the candidate's text as LLVM's is of a line that the original has.
 
@@ -276,7 +265,7 @@ def lines_of_original(case: Case, code: str) -> Callable[[str], bool]:
     code : str
         LLVM's text of one of its sources.
     """
-    known, places = _lines(case.original), Places(code, case.candidate.files)
+    known, places = lines_of(case.original), Places(code, case.candidate.files)
 
     def of_original(row: str) -> bool:
         at = places.of(row)

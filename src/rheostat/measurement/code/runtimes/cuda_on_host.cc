@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "stacks.h"
@@ -64,3 +65,4 @@ int fill() { return given_order() % 2 == 1 || given_order() == -3 ? 0x5A : 0xFF;
 #include "cuda_on_host/between_threads.h"
 #include "cuda_on_host/works.h"
 #include "cuda_on_host/answers.h"
+#include "cuda_on_host/registered.h"

@@ -36,13 +36,15 @@
 #define __shared__ static
 #define __grid_constant__
 #define __forceinline__ inline
-#define __noinline__ __attribute__((noinline))
+#define __noinline__  /* libstdc++ has it within attributes, where no parentheses may stand */
 #define __launch_bounds__(...)
 #define __align__(n) __attribute__((aligned(n)))
 #define __CUDACC__ 1
 #define CUDART_VERSION 13000
 
 #include "cuda_on_host/values.h"
+#include "cuda_on_host/errors.h"
+#include "cuda_on_host/constants.h"
 #include "cuda_on_host/threads.h"
 #include "cuda_on_host/functions.h"
 #include "cuda_on_host/runtime.h"

@@ -10,6 +10,7 @@ struct Memory {
   size_t used = 0;
   std::map<const char *, size_t> given, shared_with_host;
   std::multimap<size_t, char *> free;
+  std::set<char *> registered;  /* the program's own, which it frees itself */
 
   Memory() {
     void *p = mmap(nullptr, ARENA_B, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

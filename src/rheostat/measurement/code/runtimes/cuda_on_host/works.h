@@ -120,6 +120,7 @@ void *taken(size_t bytes) { return memory().take(bytes); }
 void *taken_of_host(size_t bytes) {
   void *p = std::malloc(bytes ? bytes : 1);
   std::memset(p, FILL, bytes);
+  memory().registered.erase(static_cast<char *>(p));  /* freed since, and never unregistered */
   share_with_device(p, bytes);
   return p;
 }
