@@ -75,7 +75,8 @@ def parts_told_apart(
 
 def steps_back(device: Sequence[str], seconds: Array) -> list[int]:
     """Places where a device's clock goes back, by more than lines that came out of order."""
-    least = {name: _usual(seconds, device, name) / 2 for name in dict.fromkeys(device)}
+    own = rows_of_each(device)
+    least = {name: _usual(seconds[rows]) / 2 for name, rows in own.items()}
     last: dict[str, float] = {}
     starts = []
     for place, (name, now) in enumerate(zip(device, seconds, strict=True)):
@@ -93,10 +94,20 @@ def named_by_part(device: Sequence[str], starts: Sequence[int]) -> list[str]:
     return [f"{d} of part {k}" for d, k in zip(device, number, strict=True)]
 
 
-def _usual(seconds: Array, device: Sequence[str], name: str) -> float:
+def rows_of_each(device: Sequence[str]) -> dict[str, Array]:
+    """The rows of each device, in the order of the file.
+
+    >>> {name: rows.tolist() for name, rows in rows_of_each(["a", "b", "a"]).items()}
+    {'a': [0, 2], 'b': [1]}
+    """
+    frame = pl.DataFrame({"of": list(device)}).with_row_index("row")
+    rows = frame.group_by("of", maintain_order=True).agg("row")
+    return {name: np.asarray(own) for name, own in rows.iter_rows()}
+
+
+def _usual(seconds: Array) -> float:
     """The usual step from a sample of a device to its next."""
-    own = seconds[np.asarray(device) == name]
-    steps = np.diff(own[np.isfinite(own)])
+    steps = np.diff(seconds[np.isfinite(seconds)])
     return float(np.median(steps[steps > 0])) if (steps > 0).any() else 0.0
 
 
@@ -143,11 +154,11 @@ def _gone_on(
     device: Sequence[str], seconds: Array, starts: Sequence[int]
 ) -> tuple[pl.Series, list[Note]]:
     """Times of a clock that was put back, from there on as if it had not been; and what is said."""
-    shifted, notes = seconds.copy(), []
+    shifted, notes, each = seconds.copy(), [], rows_of_each(device)
     for start in starts:
-        name = device[start]
-        own = [k for k in range(start) if device[k] == name and np.isfinite(shifted[k])]
-        back = shifted[own[-1]] + _usual(seconds, device, name) - shifted[start]
+        rows = each[device[start]]
+        before = [k for k in rows[rows < start] if np.isfinite(shifted[k])][-1]
+        back = shifted[before] + _usual(seconds[rows]) - shifted[start]
         notes.append(Note(PUT_RIGHT.format(back, start)))
         shifted[start:] += back
     return pl.Series(shifted).fill_nan(None), notes

@@ -16,6 +16,7 @@ from rheostat.core.jobs import Note
 from rheostat.core.outcome import Array
 from rheostat.measurement.checks import note_rows
 from rheostat.measurement.dates import instants_of, since_1970
+from rheostat.measurement.monitoring.joined_files import rows_of_each
 from rheostat.measurement.monitoring.sample_columns import devices
 from rheostat.measurement.runs.header_units import split_unit
 from rheostat.measurement.runs.local_clock import HOUR_S, PUT_BACKWARD, PUT_FORWARD, in_such_a_night
@@ -156,9 +157,8 @@ def _in_order(first: Array, second: Array) -> Array:
 
 def _of_each(device: Sequence[str], what: Callable[..., Array], *values: Array) -> Array:
     """The values of each device, made of its own in the order of the lines."""
-    names, made = np.asarray(device), np.zeros(len(device))
-    for name in dict.fromkeys(device):
-        own = names == name
+    made = np.zeros(len(device))
+    for own in rows_of_each(device).values():
         made[own] = what(*(v[own] for v in values))
     return made
 
