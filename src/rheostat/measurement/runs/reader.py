@@ -21,6 +21,7 @@ from rheostat.measurement.checks import AMOUNTS, ROW, as_jobs, note_rows
 from rheostat.measurement.counters.rates import COUNTERS
 from rheostat.measurement.parquet import MAGIC, flat
 from rheostat.measurement.runs.cell_units import PLAIN_NUMBERS, in_base_units
+from rheostat.measurement.runs.counted_on import counted_on
 from rheostat.measurement.runs.delimited import head, knobs_as_numbers, read_delimited
 from rheostat.measurement.runs.derived import (
     cores_of_nodes,
@@ -164,7 +165,7 @@ def read_runs(
         lacking = "found no runtime, power or energy among the columns"
         raise DataError(str(path), [lacking, _present(frame), what_to_map(frame.columns)])
     words += [*one_over(chosen), *dated, *back, *unset, *derived, *read, *timed, *summed, *sized]
-    words += [*together, *coarse, *zeros, *unfinished, *unbalanced]
+    words += [*together, *coarse, *zeros, *unfinished, *unbalanced, *counted_on(table)]
     return as_jobs(table, [*meant, *guessed], [*notes, *before, *words])
 
 
