@@ -123,6 +123,17 @@ def test_times_of_few_digits_are_results_where_they_repeat_for_each_input(
     assert reference_of(box, tmp_path).agreed.computed == computed
 
 
+@pytest.mark.parametrize(("first", "step", "computed"), [
+    (482, 0, {"time #"}), (482, 1, set()), (4000, 0, set()),
+])  # fmt: skip
+def test_whole_times_that_repeat_for_each_input_are_results(
+    tools, box, tmp_path, first, step, computed
+):
+    count = iter(range(99))
+    box.says["original", "run gcc"] = lambda a: done(f"sum 1\ntime {first + step * next(count)}\n")
+    assert reference_of(box, tmp_path).agreed.computed == computed
+
+
 # --- which inputs ------------------------------------------------------------------------------
 
 

@@ -248,7 +248,8 @@ class Reference:
 
         Times that the original prints alike in every second run are results of a calculation.
         """
-        _ = self.built, self.expected  # that it builds comes first, and what it prints each time
+        # that it builds comes first, and what it prints each time
+        _ = self.built, self.expected, self.small
         tolerance = replace(self.tolerance, computed=computed_times(self._times))
         if tolerance.relative is None:
             single = SINGLE_PRECISION.search("\n".join(self.original.files.values()))

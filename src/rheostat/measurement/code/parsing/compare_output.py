@@ -23,8 +23,9 @@ TIMING = (
 )
 TOKEN = re.compile(rf"(?<![A-Za-z_]){NUMBER}(?![A-Za-z_])|[^\W\d]\w*|[^\s\w]")
 MOST_DIFFERENCES = 5
-LEAST_DIGITS, LEAST_REPEATED, LEAST_INPUTS = 6, 3, 4
-"""Of a time that repeats: no clock shows six twice, nor three for each of four inputs."""
+LEAST_DIGITS, LEAST_REPEATED, LEAST_INPUTS, LEAST_TOGETHER = 6, 3, 4, 6
+"""Of a time that repeats: no clock shows six twice, nor three for each of four inputs, nor on
+more inputs six in all beside each one's first."""
 SINGLE, DOUBLE = 1e-6, 1e-9
 """Relative tolerance of outputs that are computed in single, and in double precision: another
 order of sums moves them by less, unless most of the digits cancel."""
@@ -141,7 +142,9 @@ def repeated_times(one: str, other: str) -> dict[str, int]:
     r"""Lines of one run that name a time, and in how many digits all stands in another of the same.
 
     >>> repeated_times("mean wait 1.250731 s\ntook 0.125 s\n", "mean wait 1.250731 s\ntook 0.1 s\n")
-    {'mean wait # s': 7, 'took # s': 0}
+    {'mean wait # s': 7, 'took # s': -1}
+    >>> repeated_times("time 48200\n0 ms", "time 48200\n0 ms")
+    {'time #': 3, '# ms': 0}
     """
     there = set(other.splitlines())
     known: dict[str, int] = {}
@@ -149,21 +152,32 @@ def repeated_times(one: str, other: str) -> dict[str, int]:
         times = [m["number"] for pattern in TIMING for m in pattern.finditer(line)]
         if times:
             name = re.sub(NUMBER, "#", line)
-            digits = max(len(re.sub(r"[eE].*|\D", "", x).lstrip("0")) * ("." in x) for x in times)
-            known[name] = min(known.get(name, digits), digits * (line in there))
+            digits = max(map(_digits, times)) if line in there else -1
+            known[name] = min(known.get(name, digits), digits)
     return known
+
+
+def _digits(number: str) -> int:
+    """How many digits of a number tell something: a whole number's last zeros may be its unit's."""
+    digits = re.sub(r"[eE].*|\D", "", number).lstrip("0")
+    return len(digits if "." in number else digits.rstrip("0"))
 
 
 def computed_times(digits: Mapping[str, Sequence[int]]) -> frozenset[str]:
     """Lines whose times are results and not measured, by the digits that repeat of each input.
 
-    >>> sorted(computed_times({"wait #": [7, 6], "took #": [4, 4, 0, 4], "mean #": [3, 4, 4, 4]}))
-    ['mean #', 'wait #']
+    >>> some = {"wait #": [7, 6], "took #": [4, 4, -1, 4], "mean #": [3, 4, 4, 4],
+    ...         "time #": [2, 2, 0, 3, 3, 4], "cpu #": [2, 2, 1, 1, 2]}
+    >>> sorted(computed_times(some))
+    ['mean #', 'time #', 'wait #']
     """
-    return frozenset(
-        name for name, some in digits.items()
-        if min(some) >= (LEAST_REPEATED if len(some) >= LEAST_INPUTS else LEAST_DIGITS)
-    )  # fmt: skip
+    return frozenset(name for name, some in digits.items() if _repeats(some))
+
+
+def _repeats(digits: Sequence[int]) -> bool:
+    least, many = min(digits), len(digits) >= LEAST_INPUTS
+    together = sum(max(d - 1, 0) for d in digits) if least >= 0 and many else 0
+    return least >= (LEAST_REPEATED if many else LEAST_DIGITS) or together >= LEAST_TOGETHER
 
 
 def _is_number(token: str) -> bool:
