@@ -119,7 +119,7 @@ def test_macros_that_hide_what_only_cuda_has_are_written_out(text, made):
      "line 1: shared memory within f"),
     ("__device__ int f(int a) {\n  return __dp4a(a, a, a);\n}\n", "line 2: __dp4a: no rule for it"),
     ("__device__ int f() { asm volatile(\"nop;\"); }\n", "line 1: asm: no rule for it"),
-    ("void f(void (*k)(int)) {\n  k<<<1, 2>>>(3);\n}\n", "line 2: a launch of what is no kernel"),
+    ("void f(int (*k)(int)) {\n  k<<<1, 2>>>(3);\n}\n", "line 2: a launch of what is no kernel"),
     ("int f() {\n  cudaUUID_t p;\n}\n", "line 2: cudaUUID_t: no rule for it"),
 ])  # fmt: skip
 def test_what_has_no_rule_is_refused_by_its_name(text, reason):

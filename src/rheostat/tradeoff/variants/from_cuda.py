@@ -8,7 +8,7 @@ they make is verified as any other proposal is.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -31,6 +31,7 @@ from rheostat.tradeoff.variants.cuda_kernels import (
 )
 from rheostat.tradeoff.variants.cuda_lanes import with_lanes
 from rheostat.tradeoff.variants.cuda_parameters import with_own_counters, with_own_parameters
+from rheostat.tradeoff.variants.cuda_pointers import pointer_types
 from rheostat.tradeoff.variants.cuda_refused import (
     left_over,
     libraries,
@@ -127,7 +128,9 @@ def _translated(lines: Lines, pragma: str, files: Mapping[str, str]) -> str:
         edits.append((kernel.node.start_byte, kernel.node.end_byte, kernel.function(body)))
     named = {k.name: k for k in kernels}
     edits += _declared(source, named)
-    for call, launch in _launches(source, named):
+    pointers = pointer_types(source, {_pointed(source, c) for c, _ in _launched(source)} - {*named})
+    edits += dict.fromkeys(e for one in pointers.values() for e in one)
+    for call, launch in _launches(source, named, pointers):
         edits += launch
         if not launch:
             problems.append(f"{lines.place(call.start_point[0] + 1)}: "
@@ -150,11 +153,13 @@ def _kernels(source: CSource) -> list[CudaKernel]:
     text = source.bytes.decode()
     made = [CudaKernel(source, n) for n in source.definitions
             if "__global__" in _before_body(source, n)]  # fmt: skip
+    names = {k.name for k in made}
+    by_pointer = [s for name, every in shapes.items() if name not in names for s in every]
     return [
         replace(
-            k, single_blocks=single_axes((s[0] for s in shapes.get(k.name, ())), text),
-            single_threads=single_axes((s[1] for s in shapes.get(k.name, ())), text),
-        ) for k in made
+            k, single_blocks=single_axes((s[0] for s in own), text),
+            single_threads=single_axes((s[1] for s in own), text),
+        ) for k in made for own in [[*shapes.get(k.name, ()), *by_pointer]]
     ]  # fmt: skip
 
 
@@ -174,17 +179,17 @@ def _before_body(source: CSource, function: Node) -> str:
 
 
 def _launches(
-    source: CSource, kernels: Mapping[str, CudaKernel]
+    source: CSource, kernels: Mapping[str, CudaKernel], pointers: Collection[str]
 ) -> Iterator[tuple[Any, list[Edit]]]:
-    """``k<<<g, b>>>(a)`` as ``k(g, b, a)``; no edit where k is no kernel."""
+    """``k<<<g, b>>>(a)`` as ``k(g, b, a)``; no edit where k is no kernel and no pointer to one."""
     for call, shape in _launched(source):
         arguments = call.child_by_field_name("arguments")
         kernel = kernels.get(_name(source, call))
-        if kernel is None:
+        if kernel is None and _pointed(source, call) not in pointers:
             yield call, []
             continue
         given = [source.text_of(n) for n in shape.named_children]
-        kept = given[: 3 if kernel.takes_shared_bytes else 2]
+        kept = given[: 3 if kernel and kernel.takes_shared_bytes else 2]
         rest = ", " if arguments.named_child_count else ""
         yield call, [(shape.start_byte, arguments.start_byte + 1, f"({', '.join(kept)}{rest}")]
 
@@ -201,6 +206,11 @@ def _name(source: CSource, call: Any) -> str:
     """Name of the kernel that is launched, without what its template is given."""
     name = source.text_of(call.child_by_field_name("function")).partition("<")[0].strip()
     return name.rpartition("::")[2]
+
+
+def _pointed(source: CSource, call: Any) -> str:
+    """Name of the variable, or of the array, by which a kernel may be launched."""
+    return re.sub(r"\s*\[[^][]*\]$", "", _name(source, call))
 
 
 def _without_checks(source: CSource) -> list[Edit]:
