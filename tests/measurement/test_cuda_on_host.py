@@ -117,7 +117,7 @@ FAILURES = SUM.replace("#include <stdio.h>", "#include <stdio.h>\n#include <new>
 @needs
 def test_what_the_original_has_and_never_reaches_is_its_own_but_nothing_beside_it() -> None:
     made = from_cuda(FAILURES, "openmp").text
-    wrong = [("if (s != 0)", "if (s != 0 || n % 587 == 5)"), ("    free(d);", "    r = n;")]
+    wrong = [("if (s != 0)", "if (s != 0 || n % 587 == 5)"), ("    free(d);", "    a[0] = n;")]
     with verifier(program(FAILURES), seed=1, count=1) as one:
         for old, new in [("", ""), *wrong]:
             assert old in made
