@@ -12,7 +12,7 @@ from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.programs.program_inputs import InputRange, ProgramInputs
 from rheostat.measurement.code.sandboxed.sandbox import Bubblewrap
-from rheostat.measurement.code.surroundings.fused_sums import fused_sums
+from rheostat.measurement.code.surroundings.fused_sums import fused_sums, to_last_digits
 from rheostat.measurement.code.toolchain import absent
 
 CPU = Path("/proc/cpuinfo")
@@ -52,3 +52,11 @@ def test_a_difference_of_products_that_is_rounded_once_has_no_ties(original, can
         said = fused_sums(Case(bends(candidate), one.reference))
     assert len(said) == found
     assert all("rounded once (-mfma), output line 1: expected" in f.message for f in said)
+
+
+@pytest.mark.parametrize(("got", "same"), [
+    ("a 7.760 3", True), ("a 7.761 3", True), ("a 7.759 3", True), ("a 7.762 3", False),
+    ("a 7.761 4", False), ("a 7.761 3 1.0", False), ("a 7.7610 3", False), ("b 7.761 3", False),
+])  # fmt: skip
+def test_a_unit_of_the_last_digit_is_rounding_and_nothing_else_is(got, same):
+    assert (to_last_digits(got, "a 7.760 3") == "a 7.760 3") is same
