@@ -1,4 +1,7 @@
-"""Rows of a table that are statistics of runs: the mean is a run's, its deviation is none."""
+"""Rows of a table that are statistics of runs.
+
+Where all rows are, the mean is a run's and its deviation is none; beside the runs neither is one.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,23 @@ import polars as pl
 
 from rheostat.core.jobs import Note
 from rheostat.measurement.checks import ROW, note_rows
+from rheostat.measurement.serving.energy_names import plain as plain_heading
 
-MIDDLE = re.compile(r"mean|avg|average|median|mittel(wert)?|moyenne|media")
+MIDDLE = re.compile(r"(geo|geometric )?mean|gmean|avg|average|median|mittel(wert)?|moyenne|media")
 SPREAD = re.compile(
-    r"std(ev|dev)?|s\.?d\.?|stderr|sem|var(iance)?|cv|ci(95)?|min(imum)?|max(imum)?|p\d\d|q[1-4]"
+    r"std(\.? ?(ev|dev|abw)\.?)?|stabw|standardabweichung|standard deviation|s\.?d\.?|stderr"
+    r"|sem|var(iance)?|cv|ci(95)?|min(imum)?|max(imum)?|p\d\d|q[1-4]"
     r"|count|n|range|iqr|sum|total"
 )
 """Words of rows that are no run, beside those of a mean."""
+NUMBERED = re.compile(
+    r"(rep|repeat|repetition|run|trial|iter|iteration|sample|round|attempt|measurement|messung|lauf"
+    r"|stat|statistic|wiederholung)s?(_?(no|nr|num|number|id|index))?"
+)
+"""Headings of columns that number runs; under others ``max`` may be a setting, beside numbers."""
+NUMBER = re.compile(r"[a-z]*[ _#-]*\d+")
+FEWEST_RUNS = 2
+"""Numbered runs of which there are statistics."""
 
 
 def without_statistics(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
@@ -38,4 +51,33 @@ def without_statistics(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
         gone = frame.filter(~is_mean)[ROW].to_list()
         said = f"{name} says {', '.join(map(repr, others))}: no run, the row of the {means[0]} is"
         return frame.filter(is_mean).drop(name), [note_rows(said, gone, dropped=True)]
+    return _beside_runs(frame)
+
+
+def _beside_runs(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[Note]]:
+    """The rows of runs, where a column numbers them and has statistics of them as well.
+
+    >>> runs = {ROW: [0, 1, 2], "run": ["1", "2", "mean"], "time_s": [400.0, 404.0, 402.0]}
+    >>> kept, notes = _beside_runs(pl.DataFrame(runs))
+    >>> kept["run"].to_list(), notes[0].message
+    ([1, 2], "run says 'mean': no run, but a statistic of the runs")
+    """
+    for name in (c for c in frame.columns if frame[c].dtype == pl.String):
+        words = frame[name].str.strip_chars().str.to_lowercase()
+        each = words.drop_nulls().unique(maintain_order=True).to_list()
+        others = [w for w in each if MIDDLE.fullmatch(w) or SPREAD.fullmatch(w)]
+        numbers = [w for w in each if NUMBER.fullmatch(w) and w not in others]
+        headed = NUMBERED.fullmatch(plain_heading(name)) is not None
+        if not (headed and others) or len(numbers) < FEWEST_RUNS:
+            continue
+        if len(numbers) + len(others) < len(each):
+            continue
+        is_run = ~words.is_in(others).fill_null(value=False)
+        gone = frame.filter(~is_run)[ROW].to_list()
+        said = f"{name} says {', '.join(map(repr, others))}: no run, but a statistic of the runs"
+        kept = frame.filter(is_run)
+        whole = kept[name].str.strip_chars().cast(pl.Int64, strict=False)
+        if whole.null_count() == kept[name].null_count():
+            kept = kept.with_columns(whole)
+        return kept, [note_rows(said, gone, dropped=True)]
     return frame, []
