@@ -21,6 +21,7 @@ from rheostat.questions.settings.machine_kinds import MachineKinds, apart, few, 
 from rheostat.questions.settings.problem_size import grown, refuse_unlike_sizes
 from rheostat.questions.settings.to_target import tell_targets
 from rheostat.questions.settings.unlike_work import refuse_parts, refuse_unlike_steps, unlike_work
+from rheostat.questions.settings.weak_scaling import refuse_weak_scaling
 from rheostat.recipes import nodecount
 
 QUANTITIES = ("runtime_s", "power_w", "energy_j")
@@ -89,6 +90,7 @@ def tell_unlike(runs: JobTable, space: Space) -> None:
     refuse_split(runs, space)
     refuse_unlike_steps(runs, space.names)
     refuse_unlike_sizes(runs, space.names)
+    refuse_weak_scaling(runs, space.names)
     _tell_blank(runs, space.names)
     mixed = nodecount.differing(runs, space.names)
     refuse_parts(runs, space.names, mixed)
