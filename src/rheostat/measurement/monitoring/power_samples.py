@@ -28,6 +28,7 @@ from rheostat.measurement.monitoring.sample_lines import (
     looks_side_by_side,
     samples_in,
 )
+from rheostat.measurement.monitoring.stuck_meters import stuck_meters
 
 GAPS = 5.0
 """Samples further apart than so many usual steps have nothing known between them."""
@@ -104,7 +105,7 @@ def _drawn(samples: PowerSamples) -> PowerSamples:
     return replace(
         samples,
         frame=frame,
-        notes=(*samples.notes, *sums, *glitches),
+        notes=(*samples.notes, *sums, *glitches, *stuck_meters(frame)),
         parts_add=samples.parts_add and adds,
     )
 
