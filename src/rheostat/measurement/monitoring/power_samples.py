@@ -7,6 +7,7 @@ what it grew by.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from rheostat.core.jobs import Column, JobTable, Moment, Note
 from rheostat.core.outcome import Array
 from rheostat.errors import DataError
 from rheostat.measurement.checks import ROW, as_jobs
+from rheostat.measurement.monitoring.counted_once import counted_once, named_totals
 from rheostat.measurement.monitoring.glitches import without_glitches, without_sums
 from rheostat.measurement.monitoring.integrate import counter_energy, gauge_energy
 from rheostat.measurement.monitoring.sample_lines import (
@@ -41,7 +43,7 @@ INTEGRAL = "energy_j is the integral of power over time (trapezoids), power_w en
 GROWTH = "energy_j is its growth; energies of an interval each would be to sum"
 ASIDE = ("step_s", "step_j", "covered", "covered_j", "bridged_j")
 """What notes are made of, and no table has."""
-TOGETHER = "all {} together: "
+TOGETHER = " together: "
 COLUMNS = (
     Column("device", "", Moment.SUBMIT, "what was watched"),
     Column("gpu_model", "", Moment.SUBMIT, "its name"),
@@ -176,8 +178,8 @@ def _notes(rows: pl.DataFrame, samples: PowerSamples) -> Iterator[Note]:
     if each.height:
         yield Note("; ".join(map(_taken, each.iter_rows(named=True))))
     if samples.parts_add and each.height == rows.height > 1:
-        energy_j, power_w = float(rows["energy_j"].sum()), float(rows["power_w"].sum())
-        yield Note(f"{TOGETHER.format(rows.height)}{energy_j:.6g} J, {power_w:.4g} W in the mean")
+        yield from _in_sum(rows)
+    yield from named_totals(dict(rows.select("device", "power_w").iter_rows()))
     for row in rows.filter(pl.col("covered") < 1.0 - 1e-9).iter_rows(named=True):
         counts = ("a counter that counts on", "the mean stands for them")
         yield Note(_uncovered(row, *(counts if samples.counters else ("samples", STRAIGHT))))
@@ -191,6 +193,17 @@ def _notes(rows: pl.DataFrame, samples: PowerSamples) -> Iterator[Note]:
         yield Note(f"{again} {kind.split(' (')[0]} {said}", count=again)
     if lost := samples.frame.filter(pl.col("reading").is_null()).height:
         yield Note(f"{lost} samples without a reading: left out")
+
+
+def _in_sum(rows: pl.DataFrame) -> Iterator[Note]:
+    """What devices come to that contain nothing of each other."""
+    counted, why = counted_once(rows["device"].to_list())
+    each = rows.filter(pl.col("device").is_in(counted))
+    begins = f"all {rows.height}" if not why else f"{each.height} of {rows.height}"
+    if each.height > 1 or not why:
+        joules, watts = float(each["energy_j"].sum()), float(each["power_w"].sum())
+        said = f"{begins}{TOGETHER}{joules:.6g} J, {watts:.4g} W in the mean"
+        yield Note(f"{said} ({why}: not added)" if why else said)
 
 
 def _taken(row: Mapping[str, Any]) -> str:
@@ -231,5 +244,5 @@ def is_sampled(jobs: JobTable) -> bool:
 
 def together(jobs: JobTable) -> str:
     """What is noted of all devices together; "" where they do not add up."""
-    begins = TOGETHER.format(len(jobs))
-    return next((n.message for n in jobs.notes if n.message.startswith(begins)), "")
+    begins = rf"(all|\d+ of) {len(jobs)}{TOGETHER}"
+    return next((n.message for n in jobs.notes if re.match(begins, n.message)), "")
