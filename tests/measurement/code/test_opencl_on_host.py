@@ -373,7 +373,7 @@ def test_a_run_that_ends_for_what_the_library_does_not_know_is_in_no_other_order
 def test_decisions_in_kernels_are_asked_and_one_library_alone_rejects_nothing() -> None:
     """The other library agrees where it is the same one here: what differs is what is asked."""
     text = OPENCL.replace("REFILL", "").replace("PLACE", "i")
-    rare = text.replace("3 * i + 1", "3 * i + 1 + (i == 777)")
+    rare = text.replace("3 * i + 1", "3 * i + 1 + (i * i == 39602)")
     serial = Program({"a.c": SERIAL}, "serial", inputs=INPUTS)
     with verifier(serial, seed=3, count=2) as one:
         reference = one.reference
@@ -382,7 +382,7 @@ def test_decisions_in_kernels_are_asked_and_one_library_alone_rejects_nothing() 
         assert native is not None, case.not_natively
         said = " ".join(in_own_files(case, native, f).words for f in unreached(native))
         assert "a.c: in a kernel" in said
-        assert "never equal to 777" in said
+        assert "never equal to 39602" in said  # 199 x 199 is 39601
         late = Case(Program({"a.c": text.replace("3 * i + 1", "3 * i + 1 ")},
                             "opencl", inputs=INPUTS), reference)  # fmt: skip
         made = by_both(late, lambda c: c.failed("output", [c.finding("output", "x")]), "output")
