@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rheostat.measurement.code.bundled import bundled
+from rheostat.measurement.code.bundled import with_included
 
 PROGRAM = r"""
 #include <cstdio>
@@ -56,8 +56,8 @@ def test_order_of_what_is_hashed_and_of_equals_is_another_and_nothing_else(tmp_p
 
 def lines(folder: Path, edition: str, *headers: str) -> list[list[str]]:
     (folder / "a.cpp").write_text(PROGRAM)
-    for name in ("another_library.h", "another_containers.h"):
-        (folder / name).write_text(bundled("runtimes", name))
+    for name, text in with_included("another_containers.h").items():
+        (folder / name).write_text(text)
     included = [word for h in headers for word in ("-include", h)]
     command = ["g++", f"-std={edition}", *included, "a.cpp", "-o", "a"]
     subprocess.run(command, cwd=folder, check=True)

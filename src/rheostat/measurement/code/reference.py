@@ -207,7 +207,7 @@ class Reference:
             each = list({given.words: given for given in drawn}.values())
             each = each[: MOST_MANY_B // max(len(longest.output), 1)]
             if longest.cpu_s <= QUICK_S:
-                run, limits = self.bench.run_many, longest.limits()
+                limits, run = longest.limits(), self.bench.run_many
                 made += zip(each, run(self.built, each, limits, most_s), strict=False)
         self.refused += [given for given, output in made if output is None]
         return tuple((g, o) for g, o in made if o is not None)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from rheostat.measurement.code.bundled import bundled
+from rheostat.measurement.code.bundled import with_included
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.parsing.compare_output import differences
 from rheostat.measurement.code.programs.expected import Expected
@@ -199,6 +199,6 @@ def _reordered(program: Program) -> tuple[Program, ...]:
     if program.build or not _order_open(program):
         return (program,)
     headers = (CONTAINERS, HEADER) if CONTAINS.search(program.text) else (HEADER,)
-    files = {**program.files, **{h: bundled("runtimes", h) for h in (HEADER, *headers)}}
+    files = {**program.files, **with_included(headers[0])}
     flags = (("-include", h, *program.flags) for h in headers)
     return *(replace(program, files=files, flags=f) for f in flags), program

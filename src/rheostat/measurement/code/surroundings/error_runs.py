@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.parsing.compare_output import differences
-from rheostat.measurement.code.programs.program_inputs import ProgramInput
 from rheostat.measurement.code.sandboxed.capture import SandboxRun
 from rheostat.measurement.code.verdict import Finding
 
@@ -27,19 +26,19 @@ def error_runs(case: Case) -> list[Finding]:
     """
     if not case.many:
         return []
-    for given in case.reference.refused[:MOST]:
-        limits = case.reference.expected[0].limits_of_others()
-        own, again = (case.bench.run(case.reference.built, given, limits=limits) for _ in "ab")
-        if own.stopped or own.status not in OWN or _apart(case, again, own):
+    bench, reference = case.bench, case.reference
+    limits = reference.expected[0].limits_of_others()
+    for given in reference.refused[:MOST]:
+        own = bench.run(reference.built, given, limits=limits)
+        if own.stopped or own.status not in OWN:
             continue
-        run = case.bench.run(case.built, given, limits=limits)
+        if _apart(case, bench.run(reference.built, given, limits=limits), own):
+            continue
+        run = bench.run(case.built, given, limits=limits)
         if not run.stopped and (words := _apart(case, run, own)):
-            return [case.finding("output", _said(given, own, words))]
+            said = f"with {given.words}, where the original {own.ending}: {words}"
+            return [case.finding("output", said)]
     return []
-
-
-def _said(given: ProgramInput, own: SandboxRun, words: str) -> str:
-    return f"with {given.words}, where the original {own.ending}: {words}"
 
 
 def _apart(case: Case, run: SandboxRun, own: SandboxRun) -> str:
