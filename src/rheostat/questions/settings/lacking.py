@@ -119,6 +119,17 @@ def their_name(jobs: JobTable, name: str) -> str:
     return meaning.removeprefix("from ") if meaning.startswith("from ") else name
 
 
+def columns_over(jobs: JobTable, over: str) -> str:
+    """What to type for times and energies of one of ``over``, a heading.
+
+    >>> from rheostat.core.vocabulary import table
+    >>> columns_over(table({"nodes": [1], "runtime_s": [9.0], "cells": [8]}), "cells")
+    '--column runtime_s=runtime_s/cells'
+    """
+    names = (q for q in ("runtime_s", "energy_j") if q in jobs.columns)
+    return " ".join(f"--column {quote(f'{q}={their_name(jobs, q)}/{over}')}" for q in names)
+
+
 def our_names(jobs: JobTable, names: Iterable[str]) -> tuple[str, ...]:
     """Quantities by our names, which may be asked by those of the file.
 

@@ -17,7 +17,7 @@ from rheostat.core.vocabulary import VOCABULARY
 from rheostat.errors import QuestionError
 from rheostat.measurement.runs.mapping import RATE
 from rheostat.measurement.serving.energy_names import plain
-from rheostat.questions.settings.lacking import their_name
+from rheostat.questions.settings.lacking import columns_over, their_name
 from rheostat.questions.settings.to_target import times_it
 from rheostat.questions.settings.unlike_work import STEP
 from rheostat.recipes.nodecount import PROBLEM, REPEAT, differing
@@ -109,15 +109,20 @@ def _of_the_task(runs: JobTable, sizes: pl.Series, *, words: bool) -> bool:
 
 
 def _settled(runs: JobTable, column: str) -> bool:
-    """Whether it is said that a column is a result, or the run time is that of one of its pieces.
+    """Whether a column is said to be a result, or the run time is that of one of its pieces."""
+    if is_result(runs, column):
+        return True
+    timed = their_name(runs, "runtime_s") if "runtime_s" in runs.columns else ""
+    return timed.endswith(f"/{their_name(runs, column)}") or times_it(runs, column)
+
+
+def is_result(runs: JobTable, column: str) -> bool:
+    """Whether it is said, not guessed, that a column is known after a run alone.
 
     A moment that nobody guessed has no source in the column's meaning.
     """
     said = runs.schema[column]
-    if said.known is Moment.END and not said.meaning.startswith("from "):
-        return True
-    timed = their_name(runs, "runtime_s") if "runtime_s" in runs.columns else ""
-    return timed.endswith(f"/{their_name(runs, column)}") or times_it(runs, column)
+    return said.known is Moment.END and not said.meaning.startswith("from ")
 
 
 def _round(count: float) -> bool:
@@ -134,9 +139,7 @@ def _how_to_compare(runs: JobTable, sizes: pl.Series) -> str:
     name = their_name(runs, sizes.name)
     amounts = sizes.unique().sort()
     few = ", ".join(f"{v:,.15g}" for v in amounts[:NAMED]) + ", ..." * (len(amounts) > NAMED)
-    each = [f"{q}={their_name(runs, q)}/{name}" for q in ("runtime_s", "energy_j")
-            if q in runs.columns]  # fmt: skip
-    typed = " ".join(f"--column {quote(text)}" for text in each)
+    typed = columns_over(runs, name)
     most = sizes.value_counts(sort=True).row(0)
     same = f", --where {quote(f'{name}={most[0]:.15g}')} those of one size" if most[1] > 1 else ""
     return (

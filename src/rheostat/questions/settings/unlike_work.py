@@ -16,6 +16,7 @@ from rheostat.core.jobs import JobTable
 from rheostat.errors import QuestionError
 from rheostat.measurement.runs.mapping import RATE
 from rheostat.measurement.serving.energy_names import plain
+from rheostat.questions.settings.lacking import columns_over, their_name
 from rheostat.questions.settings.to_target import asked_to_target, counts_to_target, times_it
 
 FEWEST = 3
@@ -32,8 +33,8 @@ def of_a_step(runs: JobTable, knob: str) -> bool:
     """Whether run times are of a step, of which a larger ``knob`` makes one do more."""
     if BATCH.search(plain(knob)) is None:
         return False
-    took = _theirs(runs, "runtime_s")
-    if took.endswith(f"/{_theirs(runs, knob)}") or any(times_it(runs, c) for c in runs.columns):
+    took = their_name(runs, "runtime_s")
+    if took.endswith(f"/{their_name(runs, knob)}") or any(times_it(runs, c) for c in runs.columns):
         return False  # of one sample, or of all that there were, already
     return STEP.search(plain(took)) is not None
 
@@ -47,13 +48,15 @@ def refuse_unlike_steps(runs: JobTable, knobs: Sequence[str]) -> None:
     sizes = [c for c in sizes if known[c].drop_nulls().n_unique() > 1]
     if not sizes:
         return
-    size, heading = _theirs(runs, sizes[0]), _theirs(runs, "runtime_s")
-    each = {q: _theirs(runs, q) for q in ("runtime_s", "energy_j") if q in runs.columns}
-    asked = " ".join(f"--column {quote(f'{q}={theirs}/{size}')}" for q, theirs in each.items())
-    one = f"{asked} compares times of one sample, " if not RATE.search(heading) else ""
+    size, heading = their_name(runs, sizes[0]), their_name(runs, "runtime_s")
+    one = (
+        f"{columns_over(runs, size)} compares times of one sample, "
+        if not RATE.search(heading)
+        else ""
+    )
     for count in counts_to_target(runs, knobs) if one else ():
         typed = asked_to_target(runs, count, size)
-        one = f"{typed} compares times to the target of {_theirs(runs, count)}, {one}"
+        one = f"{typed} compares times to the target of {their_name(runs, count)}, {one}"
     raise QuestionError(
         f"runtime_s is of a step ({heading}), and one of a larger {size} does more work: settings "
         f"of unlike {size} do not compare; name one: {one}"
@@ -71,12 +74,12 @@ DONE_BY_ONE = re.compile(
 
 def _done_by_a_step(runs: JobTable, knobs: Sequence[str]) -> list[str]:
     """Columns beside the knobs that say how much each step does, where run times are of a step."""
-    took = _theirs(runs, "runtime_s")
+    took = their_name(runs, "runtime_s")
     if STEP.search(plain(took)) is None or any(times_it(runs, c) for c in runs.columns):
         return []
     named = [c for c in runs.columns if c not in knobs and DONE_BY_ONE.search(plain(c))]
     numbers = [c for c in named if runs.frame[c].dtype.is_numeric()]
-    return [c for c in numbers if not took.endswith(f"/{_theirs(runs, c)}")]
+    return [c for c in numbers if not took.endswith(f"/{their_name(runs, c)}")]
 
 
 PART = re.compile(
@@ -88,24 +91,18 @@ PART = re.compile(
 
 def refuse_parts(runs: JobTable, knobs: Sequence[str], mixed: Sequence[str]) -> None:
     """Refuse rows of parts of runs as repeats of each other, where each setting has all parts."""
-    for column in (c for c in mixed if PART.fullmatch(plain(_theirs(runs, c)))):
+    for column in (c for c in mixed if PART.fullmatch(plain(their_name(runs, c)))):
         each = runs.frame.drop_nulls(column).group_by(knobs).agg(pl.col(column).n_unique())
         parts = runs.frame[column].drop_nulls().unique(maintain_order=True).to_list()
         if len(parts) < 2 or (each[column] < len(parts)).any():
             continue
         few = ", ".join(map(str, parts[:FEWEST])) + ", ..." * (len(parts) > FEWEST)
-        name = _theirs(runs, column)
+        name = their_name(runs, column)
         raise QuestionError(
             f"{name} parts each run ({few}), and rows of parts are no repeats: name one, "
             f"--where {quote(f'{name}={parts[-1]}')}; of whole runs write a row each, with the "
             "sums of its times and energies"
         )
-
-
-def _theirs(runs: JobTable, name: str) -> str:
-    """What a column is taken from."""
-    meaning = runs.schema[name].meaning
-    return meaning.removeprefix("from ") if meaning.startswith("from ") else name
 
 
 def unlike_work(runs: JobTable, knobs: Sequence[str]) -> Iterator[str]:

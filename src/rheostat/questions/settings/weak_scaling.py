@@ -12,12 +12,12 @@ from shlex import quote
 
 import polars as pl
 
-from rheostat.core.jobs import JobTable, Moment
+from rheostat.core.jobs import JobTable
 from rheostat.errors import QuestionError
 from rheostat.measurement.runs.mapping import RATE
 from rheostat.measurement.serving.energy_names import plain
-from rheostat.questions.settings.lacking import their_name
-from rheostat.questions.settings.problem_size import SAME
+from rheostat.questions.settings.lacking import columns_over, their_name
+from rheostat.questions.settings.problem_size import SAME, is_result
 
 PARTS = {
     "node": "nodes?|hosts?|servers?",
@@ -43,7 +43,7 @@ def refuse_weak_scaling(runs: JobTable, knobs: Sequence[str]) -> None:
     if not {"runtime_s", *knobs} <= set(runs.columns):
         return
     took = their_name(runs, "runtime_s")
-    for size in (c for c in runs.columns if c not in knobs and not _is_result(runs, c)):
+    for size in (c for c in runs.columns if c not in knobs and not is_result(runs, c)):
         named = WORK_OF_ONE.fullmatch(plain(their_name(runs, size)))
         counts = _counts(runs, named["part"]) if named else []
         of_one = any(took.endswith(f"/{their_name(runs, c)}") for c in counts)
@@ -51,12 +51,6 @@ def refuse_weak_scaling(runs: JobTable, knobs: Sequence[str]) -> None:
             continue
         if _grows(runs.frame.filter(~runs.cut_off), size, counts, knobs):
             raise QuestionError(_how_to_compare(runs, size, counts))
-
-
-def _is_result(runs: JobTable, column: str) -> bool:
-    """Whether it is said, not guessed, that a column is known after a run alone."""
-    said = runs.schema[column]
-    return said.known is Moment.END and not said.meaning.startswith("from ")
 
 
 def _counts(runs: JobTable, part: str) -> list[str]:
@@ -107,9 +101,7 @@ def _how_to_compare(runs: JobTable, size: str, counts: list[str]) -> str:
     name, parts = their_name(runs, size), " x ".join(their_name(runs, c) for c in counts)
     values = runs.frame[size].drop_nulls()
     over = parts if values.n_unique() == 1 and len(counts) == 1 else "WORK"
-    each = [f"{q}={their_name(runs, q)}/{over}" for q in ("runtime_s", "energy_j")
-            if q in runs.columns]  # fmt: skip
-    typed = " ".join(f"--column {quote(text)}" for text in each)
+    typed = columns_over(runs, over)
     how = f"write a column WORK of {name} x {parts}, and {typed}" if over == "WORK" else typed
     same = f" is {values[0]} in all runs" if values.n_unique() == 1 else ""
     return (
