@@ -20,8 +20,8 @@ def bundled(*path: str) -> str:
 def with_included(name: str) -> dict[str, str]:
     """A runtime's text by its name, and those of the files beside it that it includes.
 
-    >>> sorted(with_included("cuda_on_host.h"))[:2]
-    ['cuda_on_host.h', 'cuda_on_host/functions.h']
+    >>> sorted(with_included("lock_sets.c"))
+    ['late_stores.h', 'lock_sets.c']
     """
     text = bundled("runtimes", name)
     parts = (with_included(part) for part in INCLUDED.findall(text))
