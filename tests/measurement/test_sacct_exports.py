@@ -147,3 +147,31 @@ def test_nodes_that_a_job_ran_on_are_those_it_received(tmp_path) -> None:
     waits = waits.replace("\n2", "|2\n")
     jobs = read_sacct(_file(tmp_path, ran, waits, header=f"{FIELDS}|ReqNodes")).frame
     assert jobs.select("nodes", "nodes_alloc").rows() == [(2, 8), (2, None)]
+
+
+def test_what_two_exports_cut_at_midnight_is_one_job(tmp_path) -> None:
+    first = ("01:00:00", "02:00:00", "03:00:00", "01:00:00")
+    rest = ("01:00:00", "03:00:00", "06:00:00", "03:00:00")
+    other = ("01:00:00", "04:00:00", "05:00:00", "01:00:00")
+    lines = (_line("7", *first, 14400), _line("7", *rest, 14400), _line("8", *other, 3600))
+    jobs = read_sacct(_file(tmp_path, *lines))
+    whole = jobs.frame.filter(jobs.frame["job_id"] == "7").to_dicts()[0]
+    assert (whole["runtime_s"], whole["energy_j"], whole["power_w"]) == (14400.0, 14400.0, 1.0)
+    assert whole["start_s"] - whole["submit_s"] == 3600.0
+    assert "requeued_node_hours" not in jobs.frame.columns
+    assert [n.rows for n in jobs.notes if "sacct -T" in n.message] == [(0,)]
+
+
+def test_a_requeued_run_that_starts_at_once_is_no_half(tmp_path) -> None:
+    first = ("01:00:00", "02:00:00", "03:00:00", "01:00:00")
+    rest = ("01:00:00", "03:00:00", "06:00:00", "03:00:00")
+    failed = _line("7", *first).replace("COMPLETED", "NODE_FAIL")
+    jobs = read_sacct(_file(tmp_path, failed, _line("7", *rest)))
+    assert jobs.frame["runtime_s"].to_list() == [3 * 3600.0]
+    assert jobs.frame["requeued_node_hours"].to_list() == [1.0]
+
+
+def test_job_numbers_that_their_column_cut_are_named_with_what_to_type(tmp_path) -> None:
+    times = ("10:00:00", "10:00:00", "11:00:00", "01:00:00")
+    jobs = read_sacct(_file(tmp_path, _line("10234567_10+", *times), _line("8", *times)))
+    assert [n.rows for n in jobs.notes if "add -P to sacct" in n.message] == [(0,)]

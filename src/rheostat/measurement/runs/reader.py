@@ -21,6 +21,7 @@ from rheostat.measurement.checks import AMOUNTS, ROW, as_jobs, note_rows
 from rheostat.measurement.counters.rates import COUNTERS
 from rheostat.measurement.parquet import MAGIC, flat
 from rheostat.measurement.runs.cell_units import PLAIN_NUMBERS, in_base_units
+from rheostat.measurement.runs.continued_runs import with_continued
 from rheostat.measurement.runs.counted_on import counted_on
 from rheostat.measurement.runs.delimited import head, knobs_as_numbers, read_delimited
 from rheostat.measurement.runs.derived import (
@@ -160,12 +161,13 @@ def read_runs(
     table, coarse = finer_of_three(table, digits if not together else EXACT)
     table, zeros = known_amounts(table)
     table, unfinished = runs_by_end(table, keep)
+    table, joined = with_continued(table, keep)
     table, unbalanced = energy_balance(table, digits)
     if measured and not MEASURED & set(table.columns) and not _are_requests(table):
         lacking = "found no runtime, power or energy among the columns"
         raise DataError(str(path), [lacking, _present(frame), what_to_map(frame.columns)])
     words += [*one_over(chosen), *dated, *back, *unset, *derived, *read, *timed, *summed, *sized]
-    words += [*together, *coarse, *zeros, *unfinished, *unbalanced, *counted_on(table)]
+    words += [*together, *coarse, *zeros, *unfinished, *joined, *unbalanced, *counted_on(table)]
     return as_jobs(table, [*meant, *guessed], [*notes, *before, *words])
 
 

@@ -57,10 +57,10 @@ THEIRS: dict[str, tuple[str, ...]] = {
         r"((gpus?|accelerator|enforced)_)?power_?(cap|limit)(_w(atts)?)?|(gpu_)?(cap|limit)_w(atts)?",),
     "weight_precision": (r"precision|dtype|quant(ization)?|weight_dtype|weights_precision",),
     "prompt_tokens": (
-        rf"((mean|avg|average|median|number_of|num|max)_)?(isl|(input|prompt)_?"
+        rf"((mean|avg|average|median|number_of|num|max|random)_)?(isl|(input|prompt)_?"
         rf"({_TOK}|len(gth)?|seq(uence)?_len(gth)?|size)({_END}))(_{_TOK})?",),
     "output_tokens": (
-        rf"((mean|avg|average|median|number_of|num)_)?(osl|(output|generated|completion)_?"
+        rf"((mean|avg|average|median|number_of|num|random)_)?(osl|(output|generated|completion)_?"
         rf"({_TOK}|len(gth)?|seq(uence)?_len(gth)?|size|token_limit)({_END}))(_{_TOK})?"
         rf"|max_new_tokens|token_size",),
     "itl_s": (rf"{_MID}{_ITL}{_END}{_TIME}{_END.replace('end', 'last')}",

@@ -13,6 +13,10 @@ ANEW = (
     "the number of a job of another user, or of one that had ended over a day before: numbers "
     "begin anew, each is a job of its own"
 )
+HALVES = (
+    "the job stands in two exports that cut it where one ends and the other begins (sacct -T): "
+    "its parts were put together"
+)
 FORGOTTEN_S = 86_400.0
 """Slurm forgets a job minutes after its end (``MinJobAge``): later nobody can requeue it."""
 REQUEUED = Column(
@@ -39,14 +43,41 @@ def latest_runs(rows: Sequence[Run]) -> tuple[list[Run], list[Note]]:
         numbered.setdefault((row["cluster"], row["job_id"]), []).append(row)
     sharing = [jobs_apart(sorted(reversed(each), key=_recency)) for each in numbered.values()]
     jobs = [job for of_number in sharing for job in of_number]
+    halves = sorted(half for job in jobs for half in join_halves(job))
     latest = sorted((job[-1] for job in jobs), key=lambda run: run[ROW])
     gone = sorted(run[ROW] for job in jobs for run in job[:-1])
     anew = sorted(job[-1][ROW] for of_number in sharing for job in of_number[1:])
     hours = {job[-1][ROW]: used for job in jobs if (used := _hours_before(job))}
     if hours:
         latest = [{**run, REQUEUED.name: hours.get(run[ROW], 0.0)} for run in latest]
-    notes = [note_rows(TWICE, gone, dropped=True)] if gone else []
-    return latest, [*notes, *([note_rows(ANEW, anew)] if anew else [])]
+    said = ((TWICE, gone, True), (ANEW, anew, False), (HALVES, halves, True))
+    return latest, [note_rows(what, at, dropped=left) for what, at, left in said if at]
+
+
+def join_halves(runs: list[Run]) -> list[int]:
+    """Put together what ``sacct -T`` cut at the end of its window; the rows that are no run then.
+
+    The later half begins in the second in which the first ended, with the same submit and state:
+    a requeued run has another state, and starts later.  Each half carries all of the energy.
+
+    >>> half = {ROW: 0, "submit_s": 1.0, "start_s": 5.0, "end_s": 9.0, "runtime_s": 4.0,
+    ...     "state": "COMPLETED", "energy_j": 400.0}
+    >>> runs = [half, {**half, ROW: 1, "start_s": 9.0, "end_s": 15.0, "runtime_s": 6.0}]
+    >>> join_halves(runs), [(r["start_s"], r["runtime_s"], r["power_w"]) for r in runs]
+    ([0], [(5.0, 10.0, 40.0)])
+    """
+    joined = []
+    for at in range(len(runs) - 1, 0, -1):
+        before, run = runs[at - 1 : at + 1]
+        same = all(before[c] == run[c] for c in ("submit_s", "state"))
+        times = (before["start_s"], before["end_s"], before["runtime_s"], run["runtime_s"])
+        if same and None not in times and before["end_s"] == run["start_s"] > before["start_s"]:
+            took = before["runtime_s"] + run["runtime_s"]
+            power_w = run["energy_j"] / took if run["energy_j"] else None
+            whole = {"start_s": before["start_s"], "runtime_s": took, "power_w": power_w}
+            runs[at - 1 : at + 1] = [run | whole]
+            joined.append(before[ROW])
+    return joined
 
 
 def jobs_apart(runs: Sequence[Run]) -> list[list[Run]]:

@@ -16,6 +16,7 @@ from rheostat.measurement.slurm import spelling as slurm
 
 Cells = Mapping[str, str]
 ID = re.compile(r"\d+(_(\d+|\[.*\]))?(\+\d+)?(\..+)?")
+CUT_NUMBER = re.compile(r"\d[\d_.\[]*\+")
 STATE = re.compile(r"[A-Z_]+\+?( by \d+)?")
 WHEN = re.compile(r"\d{4}-\d\d-\d\dT[\d:]+|\d+|Unknown|None")
 SHIFTED = (
@@ -30,6 +31,10 @@ JOINED = "a field that holds the delimiter was joined again"
 CUT = "the last line is cut off"
 UNENDED = "the last line has no line end: its last field may be cut off"
 NO_ID = "has no job id such as 123, 123_4 or 123.batch"
+CUT_ID = (
+    "has a job number that sacct cut at the width of its column (it ends in +), so that its task "
+    "or step is not known: add -P to sacct, or --format=JobID%30"
+)
 FOLDED = "step line, folded into its job"
 HEADER = "the header again: outputs of sacct one after the other"
 
@@ -49,7 +54,9 @@ def fold(
     """Runs with their steps, jobs that only have steps, and rows by what is to be said of them."""
     runs: dict[tuple[str, str], list[JobRun]] = {}
     loose: dict[tuple[str, str], list[Cells]] = {}
-    gone: dict[str, list[int]] = {why: [] for why in (HEADER, SHIFTED, NO_ID, FOLDED, JOINED)}
+    gone: dict[str, list[int]] = {
+        why: [] for why in (HEADER, SHIFTED, NO_ID, CUT_ID, FOLDED, JOINED)
+    }
     for row, text in lines:
         split = text.split(delimiter)
         if {"JobID", "JobIDRaw"} & set(split) and "State" in split:
@@ -68,7 +75,7 @@ def fold(
         job, _, step = job_id(cells).partition(".")
         key = cells.get("Cluster", ""), job
         if not ID.fullmatch(job_id(cells)):
-            gone[NO_ID].append(row)
+            gone[CUT_ID if CUT_NUMBER.fullmatch(job_id(cells)) else NO_ID].append(row)
         elif step:
             steps = runs[key][-1].steps if key in runs else loose.setdefault(key, [])
             steps.append(cells | {"step": step})
