@@ -90,3 +90,24 @@ def test_sacct_json_in_one_line_is_a_log_and_not_a_run(tmp_path):
          "end": 15, "submission": 9}, "user": "a", "name": "n", "nodes": "n1",
          "allocation_nodes": 1}]}  # fmt: skip
     assert "job_id" in read(written(tmp_path, json.dumps(log), "jobs.json")).columns
+
+
+def test_a_carriage_return_within_a_line_ends_no_row_and_is_noted(tmp_path):
+    (file := tmp_path / "runs.csv").write_bytes(b"nodes,wall_s,note\n1,90,415 kWh\r \n2,50,ok\n")
+    runs = read(file)
+    assert runs.frame["runtime_s"].to_list() == [90.0, 50.0]
+    assert any(
+        n.message == "carriage returns within 1 lines are read as blanks" for n in runs.notes
+    )
+
+
+def test_a_file_whose_lines_end_in_carriage_returns_alone_is_a_table(tmp_path):
+    (file := tmp_path / "runs.csv").write_bytes(b"nodes,wall_s\r1,90\r2,50\r")
+    assert read(file).frame["runtime_s"].to_list() == [90.0, 50.0]
+
+
+def test_the_largest_of_several_times_is_no_time_limit(tmp_path):
+    (file := tmp_path / "runs.csv").write_text("nodes,median_time_s,max_time_s\n1,90,90\n2,50,60\n")
+    runs = read(file)
+    assert runs.frame["runtime_s"].to_list() == [90.0, 50.0]
+    assert not {"time_limit_s", "censored"} & set(runs.frame.columns)

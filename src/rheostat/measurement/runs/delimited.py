@@ -53,6 +53,7 @@ NO_HEADINGS = (
     "expected names of columns in the first line, got those of a job ({}): write them above; "
     "where sacct wrote it, leave out its -n (--noheader)"
 )
+RETURNS = "carriage returns within {} lines are read as blanks"
 END = "\x03"
 """A line put behind the last one: where it is no row of its own, a quote was never closed."""
 NO = "none"
@@ -61,7 +62,8 @@ NO = "none"
 
 def read_delimited(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFrame, list[Note]]:
     """(frame with the row number in `ROW`, notes); header-only and undecodable files are errors."""
-    lines, around = rows_of_reports(_decode(Path(path), encoding))
+    decoded, returned = without_returns(_decode(Path(path), encoding))
+    lines, around = rows_of_reports(decoded)
     lines = without_rulers(lines)
     _refuse_unmerged(path, lines)
     (rows, lost), titles, broken = rows_of_pairs(lines), list[str](), list[int]()
@@ -92,7 +94,8 @@ def read_delimited(path: str | Path, encoding: str = "utf-8") -> tuple[pl.DataFr
         raise DataError(
             str(path), [f"has a header of {len(names)} columns but no row that fits it"]
         )
-    notes = [Note(f"tables of {', '.join(cases)}: titles are in a column case")] if cases else []
+    notes = [Note(RETURNS.format(returned))] if returned else []
+    notes += [Note(f"tables of {', '.join(cases)}: titles are in a column case")] if cases else []
     notes += [Note(f"around the table, not read: {'; '.join(titles)}")] if titles else []
     notes += [Note(f"headings stand again in {again} lines: files put together")] if again else []
     notes += [Note(f"lines without names and values left out: {lost}")] if lost else []
@@ -221,6 +224,22 @@ def _decode(path: Path, encoding: str) -> list[str]:
     if not "".join(lines).strip():
         raise DataError(str(path), ["has no text in it"])
     return lines
+
+
+def without_returns(lines: list[str]) -> tuple[list[str], int]:
+    r"""Lines without carriage returns but at their ends, and how many had one.
+
+    A file of one line has them as its line ends.
+
+    >>> without_returns(["a,b\r\n", "1,2 kWh\r \r\n"])
+    (['a,b\r\n', '1,2 kWh  \r\n'], 1)
+    >>> without_returns(["a,b\r1,2\r3,4"])
+    (['a,b\r', '1,2\r', '3,4'], 0)
+    """
+    if len(lines) == 1:
+        return re.findall(r"[^\r]*\r\n?|[^\r]+", lines[0]), 0
+    inner = [re.sub(r"\r(?!\n?$)", " ", line) for line in lines]
+    return inner, sum(a != b for a, b in zip(inner, lines, strict=True))
 
 
 def _remedy(path: Path, raw: bytes) -> str:

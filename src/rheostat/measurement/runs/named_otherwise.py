@@ -63,7 +63,9 @@ def not_as_named(frame: pl.DataFrame) -> dict[str, str]:
         and c.lower() in LABELS
         and _of_runs(c, frame, named)
     }
-    made |= dict.fromkeys(_least(frame.columns), "")
+    made |= dict.fromkeys(
+        [*_least(frame.columns), *_most(named.get("time_limit_s", []), frame.columns)], ""
+    )
     times = [c for c in named.get("runtime_s", []) if c not in made]
     made |= {c: "" for c in times if c.lower() == "duration" and len(times) > 1}
     made |= {c: "time_limit_s" for c in _asked_times({**named, "runtime_s": times}, frame)}
@@ -92,6 +94,18 @@ def _least(columns: Sequence[str]) -> list[str]:
     minutes = {n: c for n, c in low.items() if n.endswith("min") and split_unit(c)[3] == 60.0}
     stems = {n.removesuffix("min"): c for n, c in minutes.items()}
     return [c for stem, c in stems.items() if any(stem + end in low for end in ends)]
+
+
+def _most(limits: Sequence[str], columns: Sequence[str]) -> list[str]:
+    """Largest of several times, by the least or mean of the same beside it: no time limits.
+
+    >>> _most(["max_time_s", "max_runtime"], ["median_time_s", "max_time_s", "max_runtime"])
+    ['max_time_s']
+    """
+    low = {c.lower() for c in columns}
+    others = ("min", "mean", "avg", "average", "median")
+    begun = [(c, c.lower().removeprefix("max")) for c in limits if c.lower().startswith("max")]
+    return [c for c, rest in begun if any(other + rest in low for other in others)]
 
 
 def _of_same_piece(columns: Sequence[str], times: Sequence[str]) -> list[str]:
