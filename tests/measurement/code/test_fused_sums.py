@@ -14,6 +14,7 @@ from rheostat.measurement.code.programs.program_inputs import InputRange, Progra
 from rheostat.measurement.code.sandboxed.sandbox import Bubblewrap
 from rheostat.measurement.code.surroundings.fused_sums import fused_sums, to_last_digits
 from rheostat.measurement.code.toolchain import absent
+from rheostat.tradeoff.variants.from_cuda import from_cuda
 
 CPU = Path("/proc/cpuinfo")
 FUSES = platform.machine() == "x86_64" and CPU.exists() and " fma " in CPU.read_text()
@@ -52,6 +53,37 @@ def test_a_difference_of_products_that_is_rounded_once_has_no_ties(original, can
         said = fused_sums(Case(bends(candidate), one.reference))
     assert len(said) == found
     assert all("rounded once (-mfma), output line 1: expected" in f.message for f in said)
+
+
+ON_DEVICE = """#include <cstdio>
+#include <cstdlib>
+__device__ double part(int i) { return (i % 5 + 1) / 7.0; }
+__global__ void count(int *made, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x, bends = 0;
+  double a = part(i), b = part(i * 3), c = part(i * 7);
+  TURN
+  if (i < n && bends) atomicAdd(made, 1);
+}
+int main(int argc, char **argv) {
+  int n = atoi(argv[1]), *made;
+  cudaMallocManaged(&made, sizeof(int));
+  *made = 0;
+  count<<<(n + 63) / 64, 64>>>(made, n);
+  cudaDeviceSynchronize();
+  printf("%d\\n", *made);
+}
+"""
+INPUTS = ProgramInputs({"n": InputRange(30, 300)}, ("{n}",))
+
+
+@pytest.mark.skipif(bool(LACKING), reason=LACKING)
+@pytest.mark.parametrize(("turn", "count"), [(DIFFERENCE, 0), (PRODUCTS, 1)])
+def test_kernels_on_the_host_are_fused_as_well(turn, count):
+    original = Program({"a.cu": ON_DEVICE.replace("TURN", turn)}, "cuda", inputs=INPUTS)
+    text = from_cuda(ON_DEVICE.replace("TURN", DIFFERENCE), "openmp").text
+    candidate = Program({"a.cc": text}, "openmp", flags=("-O2", "-fopenmp"))
+    with verifier(original, seed=3, count=2) as one:
+        assert len(fused_sums(Case(candidate, one.reference))) == count
 
 
 @pytest.mark.parametrize(("got", "same"), [

@@ -41,7 +41,7 @@ SYSTEM_CALL = "(system call)"
 WITHOUT_RUNTIME = ("-Wl,--unresolved-symbols=ignore-all,-z,notext", "-o", BINARY)
 """A link that only tells what a program names; it is not run."""
 WITHOUT_FLAGS = "the build command does not pass {flags} on, so that nothing would be checked"
-MOST_OUTPUTS_B = 2**23
+MOST_OUTPUTS_B = 2**24
 """Of many runs together."""
 SOON_BEGUN = {"LD_BIND_NOW": "1", "KMP_AFFINITY": "disabled", "OMP_TOOL": "disabled"}
 """Or each of many runs looks for functions, and LLVM's OpenMP for processors and tools."""
@@ -249,7 +249,8 @@ class Workbench:
         """Output on each of many inputs from one start of the sandbox; None where a run failed.
 
         What comes after a run that was stopped is None, too.  Those that are not begun within
-        ``most_cpu_s`` are left out at the end.  Libraries ``beside`` are loaded, too.
+        ``most_cpu_s``, or 8 MiB of output, are left out at the end.  Libraries ``beside`` are
+        loaded, too.
         """
         if not every:  # none of them was quick enough
             return []
@@ -275,7 +276,8 @@ class Workbench:
                                        environment=environment, kept=kept)  # fmt: skip
             outputs = each_input.printed(run.stdout)
             counted_s = run.cpu_s + each_input.FORK_S * len(outputs)
-            if run.ok and (len(outputs) == len(every) or counted_s > most_cpu_s / 2):
+            full = len(run.stdout) >= each_input.MOST_TOLD_B
+            if run.ok and (len(outputs) == len(every) or full or counted_s > most_cpu_s / 2):
                 return outputs
         return self.run_each(built, every, limits, most_cpu_s=most_cpu_s,
                              environment=environment, kept=kept)  # fmt: skip

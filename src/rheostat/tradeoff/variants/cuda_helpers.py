@@ -145,6 +145,10 @@ static inline T atomic_read(T *p) {
   return own;
 }
 """,
+    "threads_along": """static inline unsigned threads_along(unsigned blocks, unsigned threads) {
+  return blocks * threads;
+}
+""",
     "memcpy_rows": """static inline void memcpy_rows(
     void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t rows) {
   for (size_t r = 0; r < rows; r++)
@@ -163,7 +167,7 @@ static inline T atomic_read(T *p) {
 }  # fmt: skip
 ALSO_HOSTS = ("min", "max")
 """Helpers that NVIDIA's compiler has for the host's code, too."""
-OF_RULES = ("memcpy_rows", "memset_rows", "same_for_all")
+OF_RULES = ("memcpy_rows", "memset_rows", "same_for_all", "threads_along")
 """Helpers that rules write for what the program has in other words."""
 ROUNDS = {"rn": "rint", "rz": "trunc", "ru": "ceil", "rd": "floor"}
 WHOLE = {"int": "int", "uint": "unsigned", "ll": "long long", "ull": "unsigned long long"}

@@ -20,6 +20,7 @@ from rheostat.tradeoff.variants.cuda_helpers import code_of
 
 AXES = "xyz"
 INDENT = "  "
+THREADS_ALONG = "threads_along"
 DYNAMIC_SHARED = re.compile(r"\bextern\s+__shared__\s+([\w\s:]+?)\s*(\w+)\s*\[\s*\]\s*;")
 THREAD = re.compile(r"\b(?:threadIdx|blockIdx)\b")
 WITHIN_WARP = re.compile(
@@ -53,12 +54,15 @@ class CudaKernel:
         Axes along which each launch of it says that there is one block, which needs no loop.
     single_threads : str
         Axes along which its blocks have one thread.
+    is_one_of_many : bool
+        Whether the program has other kernels, with which it shares what it says of a launch.
     """
 
     source: CSource
     node: Node = field(repr=False)
     single_blocks: str = ""
     single_threads: str = ""
+    is_one_of_many: bool = False
 
     @property
     def body(self) -> Node:
@@ -117,7 +121,9 @@ class CudaKernel:
         """How many threads a launch has along an axis, without factors that are always one."""
         blocks = [f"gridDim.{axis}"] * (axis in self.block_axes)
         threads = [f"blockDim.{axis}"] * (axis not in self.single_threads or not blocks)
-        return " * ".join([*blocks, *threads])
+        if self.is_one_of_many and blocks and threads:
+            return f"{THREADS_ALONG}({blocks[0]}, {threads[0]})"
+        return f"({' * '.join([*blocks, *threads])})"
 
     @property
     def changed_parameters(self) -> list[str]:
@@ -195,9 +201,10 @@ def flat_loop(kernel: CudaKernel, pragma: str) -> list[str]:
     if axes == "x" and plain and plain[2] not in dict(changes(kernel.source, kernel.body)):
         (kind, name), body = plain.groups(), body[plain.end() :]
     names = {a: f"index_{a}" for a in axes} | ({"x": name} if axes == "x" else {})
+    sizes = {a: kernel.size_of(a) for a in axes}
     heads = [
-        f"for ({kind} {names[a]} = 0; {names[a]} < ({kind})({kernel.size_of(a)}); {names[a]}++)"
-        for a in axes
+        f"for ({kind} {names[a]} = 0; {names[a]} < ({kind}){size}; {names[a]}++)"
+        for a, size in sizes.items()
     ]
     return [*pragma_line(pragma), *nested(heads, continued(kernel, body))]
 

@@ -159,6 +159,7 @@ def _kernels(source: CSource) -> list[CudaKernel]:
         replace(
             k, single_blocks=single_axes((s[0] for s in own), text),
             single_threads=single_axes((s[1] for s in own), text),
+            is_one_of_many=len(made) > 1,
         ) for k in made for own in [[*shapes.get(k.name, ()), *by_pointer]]
     ]  # fmt: skip
 

@@ -28,7 +28,7 @@ NVIDIA_HEADERS = ("cuda.h", "cuda_runtime.h", "cuda_runtime_api.h", "device_laun
                   "cuda_profiler_api.h", "driver_types.h", "builtin_types.h", "host_defines.h",
                   "vector_types.h", "vector_functions.h")  # fmt: skip
 CODE = (".cu", ".cuh", ".h", ".hpp", ".cc", ".cpp", ".cxx")
-KEPT_FLAGS = re.compile(r"-(?:O\w*|g|D\S+|I\S*|std=\S+|f[a-z]\S*|l(?!cuda)\S+|W[a-z]\S*)$")
+KEPT_FLAGS = re.compile(r"-(?:O\w*|g|mfma|D\S+|I\S*|std=\S+|f[a-z]\S*|l(?!cuda)\S+|W[a-z]\S*)$")
 ATTRIBUTE = re.compile(r"__(?:align|launch_bounds)__\s*(\((?:[^()]|\([^()]*\))*\))")
 STORAGE = re.compile(
     rf"\b(?:__shared__|extern|static)\b|{ATTRIBUTE.pattern}|\balignas\s*\([^()]*\)"

@@ -1,6 +1,7 @@
 /* Runs a program on many inputs from one start: loaded before it, this forks ahead of main, and
    each child has the arguments and the standard input of one input.  Standard input says, each text
-   ended by a zero: arguments of an input, CPU milliseconds that all may take (0: any), whether
+   ended by a zero: arguments of an input, CPU milliseconds that all may take (0: any; else what all
+   print is bounded, too, and those at the end are left out), whether
    standard error counts, whether runs share memory; then of each input the arguments and its standard input.  Of each come
    back status, bytes, and what it printed; a child has no other output, so that it forges none.
    A program may have functions called read and write.
@@ -24,7 +25,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-enum { MOST_B = 1 << 20, MOST_KEPT_B = 1 << 21, BELOW_B = 1 << 16, STACK_B = 1 << 17, SAID_B = 1 << 16, REGIONS = 256, ESCAPE = 0x1a };
+enum { MOST_B = 1 << 20, MOST_KEPT_B = 1 << 21, BELOW_B = 1 << 16, MOST_TOLD_B = 1 << 23, STACK_B = 1 << 17, SAID_B = 1 << 16, REGIONS = 256, ESCAPE = 0x1a };
 static char *next, *end, *printed;
 static int nowhere;
 
@@ -68,6 +69,12 @@ static long spent_ms(void) {
   return ms;
 }
 
+/* Whether one more input may be begun. */
+static int goes_on(long most_ms, int number, size_t told_b) {
+  /* a fifth of a millisecond is what a fork would take: as many are run as by forks */
+  return next < end && (!most_ms || (told_b < MOST_TOLD_B && spent_ms() + number / 5 < most_ms));
+}
+
 /* The words of an input are the program's to change, the others not to be seen. */
 static int becomes(int out, int both, char **arguments, int count) {
   static char words[1 << 16];
@@ -94,7 +101,7 @@ static int becomes(int out, int both, char **arguments, int count) {
 static int is_escaped(char byte) { return (byte & 0x80) || byte == ESCAPE; }
 
 /* As it is told: a byte is a character, so that one of several bytes is an escape and two digits for each. */
-static void told(int status, char *printed, size_t size, void (*put)(const char *, size_t)) {
+static size_t told(int status, char *printed, size_t size, void (*put)(const char *, size_t)) {
   size_t whole = size, from = 0;
   for (size_t i = 0; i < size; i++) whole += is_escaped(printed[i]) ? 2 : 0;
   char head[64];
@@ -106,6 +113,7 @@ static void told(int status, char *printed, size_t size, void (*put)(const char 
       from = i + 1;
     }
   put(printed + from, size - from);
+  return whole;
 }
 
 /* What children that share this memory leave behind lies in mappings that are private; what is kept
@@ -118,7 +126,7 @@ typedef struct {
   int saved_count, known_count, count, both, out, number, statm;
   long most_ms, pages;
   off_t from;
-  size_t said_b;
+  size_t said_b, told_b;
 } Server;
 static Server *server;
 
@@ -217,8 +225,7 @@ __attribute__((noinline, noreturn)) static void child_begins(void) {
 }
 
 static void serve(void) {
-  /* a fifth of a millisecond is what a fork would take: as many are run as by forks */
-  while (next < end && (!server->most_ms || spent_ms() + server->number / 5 < server->most_ms)) {
+  while (goes_on(server->most_ms, server->number, server->told_b)) {
     int status = 1;
     server->number++;
     server->after = next;
@@ -236,7 +243,7 @@ static void serve(void) {
       server->from = 0;
       if (ftruncate(server->out, 0) || lseek(server->out, 0, SEEK_SET)) _exit(1);
     }
-    told(status, printed, (size_t)size, hold);
+    server->told_b += told(status, printed, (size_t)size, hold);
   }
   put(server->said, server->said_b);
   _exit(0);
@@ -280,7 +287,8 @@ __attribute__((constructor)) static void each_input(int argc, char **argv) {
     in_children(argv + argc - count, count, both, most_ms);
     if (server->number) return;
   }
-  while (next < end && (!most_ms || spent_ms() < most_ms)) {
+  size_t told_b = 0;
+  while (goes_on(most_ms, 0, told_b)) {
     int ends[2], status = 0;
     sprintf(said, "%d", ++number);
     setenv("RHEOSTAT_RUN", said, 1);
@@ -294,7 +302,7 @@ __attribute__((constructor)) static void each_input(int argc, char **argv) {
       if ((size += (size_t)got) == MOST_B) kill(child, SIGKILL);
     close(ends[0]);
     if (child < 0 || waitpid(child, &status, 0) < 0) status = 1;
-    told(status, printed, size, put);
+    told_b += told(status, printed, size, put);
     for (int i = 0; i <= count; i++) text();
   }
   _exit(0);

@@ -19,6 +19,8 @@ LIBRARY = "each_input"
 KIND = BuildKind("loaded before", "gcc" if tool("gcc") else "clang", ("-shared", "-fPIC"), "-O1")
 FORK_S = 0.0002
 """CPU seconds that a fork takes more than a run that shares memory."""
+MOST_TOLD_B = 2**23
+"""Bytes of all outputs after which no other input is begun where some may be left out."""
 HEAD = re.compile(r"(\d+) (\d+)\n")
 ESCAPED = re.compile(rb"\x1a([0-9a-f]{2})")
 """A byte that is no character by itself, as the library says it."""
@@ -44,16 +46,19 @@ def asked(
 
 
 def printed(said: str) -> list[str | None]:
-    r"""What each run printed; None where it failed.
+    r"""What each run printed; None where it failed, or not all of it came back.
 
     >>> printed("0 3\na b256 1\nx0 0\n0 7\n\x1ac3\x1aa9!")
     ['a b', None, '', 'é!']
+    >>> printed("0 3\na b0 9\ncut off")
+    ['a b', None]
     """
     made: list[str | None] = []
     at = 0
     while head := HEAD.match(said, at):
         at = head.end() + int(head[2])
-        made.append(_read(said[head.end() : at]) if head[1] == "0" else None)
+        whole = head[1] == "0" and at <= len(said)
+        made.append(_read(said[head.end() : at]) if whole else None)
     return made
 
 
