@@ -439,7 +439,7 @@ def test_stages_end_where_nothing_is_left(monkeypatch, case):
     case.reference.one_way = Counter(), Counter(), ()
     monkeypatch.setattr(reached, "_marked", lambda case, own: ("made", []))
     monkeypatch.setattr(reached, "_stages", lambda *_: stages)
-    for more in ("proved", "many", "other_data", "other_sizes"):
+    for more in ("proved", "many", "other_order", "other_data", "other_sizes"):
         monkeypatch.setattr(reached, f"without_{more}", lambda _case, _whole, left: left)
     case.__dict__["own_edges"] = ()
     assert unreached(case) == []

@@ -84,6 +84,17 @@ static long counted(const int *a, int n) {
     k++;
   return few[7] + gaps[3] + k;
 }
+static long least_of(const int *a, int n) {
+  int least = -1, i;
+  for (i = 0; i < n; i++) {
+    if (least >= 0) { /* open: from the second turn on */
+      if (i == 0) return 4; /* proved: not there */
+      if (i == 1) return 5; /* open: there */
+    }
+    if (a[i] % 3 == 0) least = a[i] & 1023; /* open: data */
+  }
+  return least;
+}
 int main(int argc, char **argv) {
   int n = argc > 1 ? atoi(argv[1]) : 100;
   unsigned s = argc > 2 ? strtoul(argv[2], NULL, 10) : 1;
@@ -92,7 +103,8 @@ int main(int argc, char **argv) {
   if (a[n / 2] == 12345) n--; /* open: data */
   if (argc > 3) n = 0; /* proved: two arguments */
   int m = atoi(argv[1]);
-  printf("%ld\\n", four(a, m) + early(a, m) + promised(m, a, a) + shared(m) + counted(a, m));
+  printf("%ld\\n", four(a, m) + early(a, m) + promised(m, a, a) + shared(m) + counted(a, m) +
+         least_of(a, m));
   return n;
 }
 """

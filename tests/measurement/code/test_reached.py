@@ -92,6 +92,7 @@ NEVER = {
     "letter": '{ char w[16] = ""; sprintf(w, "%u", a[i] % 1000); sum += a[i] % 1000; '
     "if (w[5]) sum++; }",
     "memory": "{ char *p = malloc(1ul << 60); sum += a[i] % 1000; if (p) sum += 1 + *p; free(p); }",
+    "memory that there always was": "{ void *p = malloc(8); sum += a[i] % 1000 + !p; free(p); }",
     "factor of a margin": "{ static double top; sum += a[i] % 1000; "
     "if (a[i] > top * 1.0000000001) top = a[i]; }",
     "tiny bound": "{ double d = a[i] % 64 - 7.0; sum += a[i] % 1000; if (fabs(d) < 1e-9) sum++; }",
@@ -169,6 +170,17 @@ REACHED = {
     if (++epoch == 0) { for (int k = 0; k < 256; k++) ring[k] = 1; epoch = 1; }
     sum += ring[i % 256];
   }""",
+    "memory that failed, of several": """  int failed = 0;
+#pragma omp parallel reduction(| : failed) reduction(+ : sum)
+  {
+    unsigned *b = malloc(n * sizeof *b), *c = malloc(n * sizeof *c);
+    failed = !b || !c;
+    if (!failed)
+#pragma omp for
+      for (int i = 0; i < n; i++) sum += (c[i] = b[i] = a[i]) % 1000;
+    free(b); free(c);
+  }
+  if (failed) return 1;""",
     "until nothing changes": """  for (int i = 0; i < n; i++) {
     unsigned v = a[i];
     int left;
@@ -438,6 +450,28 @@ def test_keys_that_are_never_equal_are_no_question_where_a_function_orders_by_th
     rows = candidate.text.splitlines()
     named = {rows[f.line - 1] for f in unreached(Case(candidate, one.reference))}
     assert named == {*KEYED.splitlines()[8:10], BY_KEYS.splitlines()[-1]}
+
+
+PAIRED = """static int by_first(const void *a, const void *b) {
+  const unsigned *x = a, *y = b;
+  if (x[0] != y[0]) return x[0] < y[0] ? -1 : 1;
+  return (x[1] > y[1]BEYOND) - (x[1] < y[1]);
+}
+"""
+BY_PAIRS = """  unsigned (*k)[2] = malloc(n * sizeof *k);
+  for (int i = 0; i < n; i++) k[i][0] = a[i] % 7, k[i][1] = i;
+  qsort(k, n, sizeof *k, by_first);
+  for (int i = 0; i < n; i++) sum += a[k[i][1]] % 1000;"""
+
+
+@pytest.mark.skipif(bool(LACKING), reason=LACKING)
+@pytest.mark.parametrize(("beyond", "named"), [("", []), (" && x[1] * y[1] == 49999u", [4])])
+def test_an_order_that_qsort_never_asks_for_is_asked_where_its_elements_come_otherwise(
+    one: Verifier, beyond: str, named: list[int]
+) -> None:
+    made = program(BY_PAIRS)
+    candidate = replace(made, files={"a.c": PAIRED.replace("BEYOND", beyond) + made.text})
+    assert [f.line for f in unreached(Case(candidate, one.reference))] == named
 
 
 @pytest.mark.skipif(bool(LACKING), reason=LACKING)

@@ -3,7 +3,8 @@
 Runs for marks are a few hundred, as marks make loops slow.  What these leave open is asked again
 without the marks that are set: on all the inputs whose output is known; where two keys are equal,
 a value is the greatest, a list comes in order or is empty, which seeds that are drawn may never
-make; and where a size is less or greater than a person has stated, if the original bears it.
+make; where elements come to `qsort` in another order, which else sees equal ones as they were; and
+where a size is less or greater than a person has stated, if the original bears it.
 A way that is taken there was tried, as the output is the original's.
 """
 
@@ -34,6 +35,11 @@ from rheostat.measurement.code.programs.program_inputs import InputRange, Progra
 from rheostat.measurement.code.reached.marked_builds import LINKED, bytes_left, with_marks
 from rheostat.measurement.code.reached.marks import Marked
 from rheostat.measurement.code.reached.open_marks import Left, left_by
+from rheostat.measurement.code.surroundings.another_library import (
+    LIBRARY,
+    OTHER_LIBRARY,
+    known_inputs,
+)
 from rheostat.measurement.code.workbench import Built
 
 KINDS, LESS_KINDS = (1, 2, 4, 6, 7, 8, 9, 10), (LESS, LESS + 1)
@@ -64,6 +70,20 @@ def without_many(case: Case, whole: Sequence[Marked], left: Left) -> Left:
     random.Random(case.reference.seed).shuffle(known)
     seen = taken_up(case, left.seen, known, lambda inputs, place: case.bench.run_many(
         built, inputs, limits, MANY_S, kept=place))  # fmt: skip
+    return left_by(whole, seen, left, case.candidate)
+
+
+def without_other_order(case: Case, whole: Sequence[Marked], left: Left) -> Left:
+    """The same without what is reached where `qsort` is given its elements in another order."""
+    built = case.bench.build(with_marks(case.candidate, whole, left.seen, ()), LINKED)
+    sorts = built.ok and "qsort" in (case.bench.imports(built) or ())
+    if not sorts or case.reference.starts_dearly:
+        return left
+    limits = case.limits(case.reference.expected[0])
+    known = [*((e.given, e.output) for e in case.inputs()), *known_inputs(case)]
+    seen = taken_up(case, left.seen, known, lambda inputs, place: case.bench.run_each(
+        built, inputs, limits, environment=OTHER_LIBRARY, beside=(LIBRARY,), kept=place
+    ))  # fmt: skip
     return left_by(whole, seen, left, case.candidate)
 
 

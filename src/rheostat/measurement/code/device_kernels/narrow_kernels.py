@@ -13,6 +13,7 @@ from collections.abc import Collection
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.parsing.blocks import closed, opened
 from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.races.simd_updates import without_comments
 from rheostat.measurement.code.reached.marked_runs import is_marked
 from rheostat.measurement.code.surroundings.same_text import without_blanks
 from rheostat.measurement.code.verdict import Finding
@@ -42,6 +43,13 @@ PLACE = r"\s*(?:\[(?:[^;=\[\]]|\[[^;=\[\]]*\])*\]\s*)*"
 SUMMED = rf"(?<![\w.>]){{0}}{PLACE}\+=\s*(?![\d]+\s*;)(?P<what>[^;]+)"
 FUNCTION = re.compile(r"(?:\)|\belse|\bdo)(?:\s|\\n|\")*\Z")
 """Behind which a block begins that is none of a record; also in strings."""
+BODY = re.compile(r"(?:\s|\\n|\")*\{")
+HIDES = re.compile(
+    r"""\\"|'|<%|%>|%:|\?\?[<>=]|#(?!\s*pragma\b)|"""
+    r'"(?:[^"\\\n]|\\.)*[{}](?:[^"\\\n]|\\.)*"\s*[,)]'
+)
+"""What may open or end a block otherwise than its braces say: in quotes, in a branch left out."""
+MACRO = re.compile(r"#\s*define\b(?:\\\n|.)*")
 COUNTS = re.compile(r"[<>=!]=|(?<!<)<(?!<)|(?<!>)>(?!>)|&&|\|\|")
 """A truth, which only counts."""
 KEPT = "is counted in a narrow type, which what it counts may leave"
@@ -85,17 +93,41 @@ def _narrow(program: Program) -> list[Finding]:
 def _scope(text: str, at: int) -> str:
     """The text in which a variable that is declared at a place of it has its name.
 
-    Of a function, that is the rest of the block; of anything else, the rest of the text.
+    Of a function, that is the rest of the block; of a parameter, the function; of anything else,
+    and where braces may not be what they seem, the rest of the text.
 
     >>> _scope("void f() { uchar v; { g(v); } } int v;", 11)
     'uchar v; { g(v); } '
-    >>> _scope("struct S { uchar v; }; s.v++;", 11), _scope("f(uchar v) {} v", 2)
-    ('uchar v; }; s.v++;', 'uchar v) {} v')
+    >>> _scope("struct S { uchar v; }; s.v++;", 11), _scope("f(uchar v) { g(v); } v", 2)
+    ('uchar v; }; s.v++;', 'uchar v) { g(v); ')
+    >>> _scope("f(uchar v) { g('}'); v++; }", 2), _scope("f(uchar v); v++;", 2)
+    ("uchar v) { g('}'); v++; }", 'uchar v); v++;')
     """
-    begin = opened(text, at)
-    if begin < 0 or not FUNCTION.search(text[:begin]):
-        return text[at:]
-    return text[at : closed(text, begin)]
+    plain = without_comments(text)
+    begin = opened(plain, at)
+    if begin < 0:
+        begin = _body(plain, at)
+    elif not FUNCTION.search(plain[:begin]):
+        begin = -1
+    end = closed(plain, begin) if begin >= 0 else len(text)
+    line_end = plain.find("\n", end) % (len(plain) + 1)
+    hidden = HIDES.search(plain, at, line_end) or any(
+        m[0].count("{") != m[0].count("}") for m in MACRO.finditer(plain)
+    )
+    return text[at:] if hidden else text[at:end]
+
+
+def _body(text: str, at: int) -> int:
+    """Where the block begins of the function whose parameters a place is among; -1 for none."""
+    deep = 1
+    for i in range(at, len(text)):
+        deep += (text[i] == "(") - (text[i] == ")")
+        if deep == 0:
+            m = BODY.match(text, i + 1)
+            return m.end() - 1 if m else -1
+        if text[i] in ";{}":
+            return -1
+    return -1
 
 
 def _as_short(case: Case) -> set[str]:
@@ -133,12 +165,15 @@ def _sums(text: str, declared: re.Pattern[str]) -> list[tuple[str, int]]:
     ['s']
     >>> _sums("int many = 0; many += x[i] > 3;", SHORT)
     []
+    >>> _sums("void f() { uint s = 0; g(s); } void h() { long s = 0; s += x[i]; }", SHORT)
+    []
     """
     made = []
     for m in declared.finditer(text):
         said = m.groupdict()
         for name in re.findall(r"(?:^|,)\s*(\w+)", said.get("names") or said.get("name") or ""):
-            if any(not COUNTS.search(s["what"]) for s in re.finditer(SUMMED.format(name), text)):
+            here = _scope(text, m.start())
+            if any(not COUNTS.search(s["what"]) for s in re.finditer(SUMMED.format(name), here)):
                 made += [(name, m.start())] if not _steps(name, text) else []
     return made
 

@@ -16,6 +16,7 @@ from rheostat.measurement.code.altered.hash_texts import weakened
 from rheostat.measurement.code.altered.more_marks import (
     without_many,
     without_other_data,
+    without_other_order,
     without_other_sizes,
 )
 from rheostat.measurement.code.case import Case
@@ -100,7 +101,8 @@ def unreached(case: Case) -> list[Finding]:
         most_s[0] = 0.0 if open_ else ENDS_S
     if made and (_beyond(case, left) or _too_narrow(case, left)):
         left = without_proved(case, made[1], left)
-    for without in (without_many, without_other_data, without_other_sizes, without_touched):
+    for without in (without_many, without_other_order, without_other_data, without_other_sizes,
+                    without_touched):  # fmt: skip
         if made and _beyond(case, left):
             left = without(case, made[1], left)
     if made and _too_narrow(case, left):

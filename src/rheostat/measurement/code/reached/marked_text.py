@@ -56,6 +56,7 @@ from rheostat.measurement.code.reached.truths import (
     MADE_TRUE,
     SEARCHES,
     ends_text,
+    is_only_kept,
     maker,
 )
 from rheostat.measurement.code.reached.unread_entries import of_table, read_entries, tables
@@ -217,9 +218,8 @@ class _Marker:
         targets = _targets(branch, m["value"])
         if at is None or asked is None or m["type"].startswith("<"):
             return
-        if "null" in m["other"] and not of_table(
-            maker(m["one"], self.rows, self.defined), self.defined
-        ):
+        made = maker(m["one"], self.rows, self.defined)
+        if "null" in m["other"] and not of_table(made, self.defined):
             yield from self._with_null(m, at, targets)
             return
         if ends_text(m, targets, self.rows) or self._is_stated(m, *asked, targets):
@@ -252,9 +252,9 @@ class _Marker:
     def _with_null(
         self, m: re.Match[str], at: At, targets: tuple[str, str] | None
     ) -> Iterator[str]:
-        """Whether a search gave something, or memory was had: failures that end are no question."""
+        """Whether a search gave something, or memory was had: whether it failed is no question."""
         equal, made = m["how"] == "eq", maker(m["one"], self.rows, self.defined)
-        if ALLOCATES.match(made) and targets:
+        if ALLOCATES.match(made) and (targets or is_only_kept(m["value"], self.rows)):
             yield f"  store i8 1, ptr {byte_at(self.made.end + equal)}"
         if ALLOCATES.match(made) or SEARCHES.match(made):
             yield from self._kept(Comparison(at, "eq", "null", equal, self.made.end, targets,

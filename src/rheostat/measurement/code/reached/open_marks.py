@@ -83,8 +83,10 @@ def left_of(whole: Sequence[Marked], seen: bytes, program: Program) -> Left:
     return left
 
 
-def left_by(whole: Sequence[Marked], seen: bytes, left: Left, program: Program) -> Left:
-    """What of it is left where more marks are set than runs have: what they left is not more.
+def left_by(
+    whole: Sequence[Marked], seen: bytes, left: Left, program: Program, *, proved: bool = False
+) -> Left:  # fmt: skip
+    """What of it is left where more marks are set than runs have.
 
     Parameters
     ----------
@@ -96,11 +98,19 @@ def left_by(whole: Sequence[Marked], seen: bytes, left: Left, program: Program) 
         What was left before.
     program : Program
         Its text.
+    proved : bool
+        Whether no run set these marks, but a proof: what they left is then not more.  A run that
+        comes where none was before may leave a comparison open there.
     """
     rest = left_of(whole, seen, program)
     open_ = {(c.at, c.how, c.constant, missing) for c, missing in rest.comparisons}
     comparisons = [(c, missing) for c, missing in left.comparisons
                    if (c.at, c.how, c.constant, missing) in open_]  # fmt: skip
+    if not proved:
+        known = {(c.at, c.how, c.constant) for m in whole for c in m.comparisons
+                 if left.seen[c.offset] or left.seen[c.offset + 1]}  # fmt: skip
+        comparisons += [(c, missing) for c, missing in rest.comparisons
+                        if (c.at, c.how, c.constant) not in known]  # fmt: skip
     return replace(left, comparisons=comparisons, lines=left.lines & rest.lines, seen=seen)
 
 

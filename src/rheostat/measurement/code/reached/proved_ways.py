@@ -45,6 +45,10 @@ BUILD = ("sh", "-c", "{cc} -O2 -w -fno-vectorize -fno-slp-vectorize -fno-unroll-
 AS_WRITTEN = (*BUILD[:2], BUILD[2].replace(
     " -S ", " -mllvm -disable-lftr -mllvm -indvars-widen-indvars=false -S "))  # fmt: skip
 """Loops compare what their text compares, so that what bounds it bounds their variable."""
+PEELED = (*BUILD[:2], BUILD[2].replace(
+    "-fno-unroll-loops", "-mllvm -unroll-peel-count=1").replace(
+    f"-o - {FILE}", f"-o first.ll {FILE} && " + BUILD[2].replace(FILE, "first.ll")))  # fmt: skip
+"""The first turn of each loop by itself: behind it a count is not 0, and something was seen."""
 OF_BYTE = re.compile(r"  store i8 1, ptr getelementptr \(i8, ptr @rheostat_reached, i64 (\d+)\)")
 OF_WAY = re.compile(r"  store i8 1, ptr (%rheostat_reached\.(\d+)(?:\.too)?)\.at$")
 OF_TRUTH = re.compile(r"  (%rheostat_reached\.\d+) = zext i1 ")
@@ -109,7 +113,7 @@ def without_proved(case: Case, whole: Sequence[Marked], left: Left) -> Left:
         return left
     seen = bytes(max(byte, offset in proved) for offset, byte in enumerate(left.seen))
     values = [(n, said) for n, said in left.values if OF_ROOM + 2 * n.number + 1 not in proved]
-    return replace(left_by(whole, seen, left, case.candidate), values=values)
+    return replace(left_by(whole, seen, left, case.candidate, proved=True), values=values)
 
 
 def _ends(whole: Sequence[Marked], left: Left) -> dict[int, Ends]:
@@ -131,16 +135,26 @@ def _proved(
     if ON_DEVICE in m.text:
         return set()
     text = _for_any_input(m, seen, case.original.inputs, ends, alone=alone)
-    made = _optimised(case, BUILD, text)
-    asked, left = _bytes_of(text), _bytes_of(made) if made else None
-    if not asked or left is None:
-        return set()
-    if alone and any(offset >= len(seen) or not seen[offset] for offset in asked & left):
-        stated = {end for pair in stated_ends(case.original.inputs).values() for end in pair}
-        known = held_ranges(text, stated, partial(_optimised, case, AS_WRITTEN), _bytes_of)
-        again = _bytes_of(known) if known else None
-        left = left if again is None else left & again
+    asked = _bytes_of(text) or set()
+    left = set(asked)
+    for made in _compiled(case, text, alone=alone):
+        some = _bytes_of(made) if made else None
+        left = left if some is None else left & some
+        if not any(offset >= len(seen) or not seen[offset] for offset in left):
+            break
     return asked - left
+
+
+def _compiled(case: Case, text: str, *, alone: bool) -> Iterator[str | None]:
+    """What the compiler leaves of a text, by one way of looking at it after the other."""
+    first = _optimised(case, BUILD, text)
+    yield first
+    if first is None:
+        return
+    yield _optimised(case, PEELED, text)
+    if alone:
+        stated = {end for pair in stated_ends(case.original.inputs).values() for end in pair}
+        yield held_ranges(text, stated, partial(_optimised, case, AS_WRITTEN), _bytes_of)
 
 
 def _optimised(case: Case, build: Sequence[str], text: str) -> str | None:

@@ -23,6 +23,9 @@ MADE_TRUE = re.compile(
     r"trunc i8 (?P<of>\S+) to i1|extractvalue \{ i\d+, i1 \} (?P<pair>\S+), 1)"
 )
 """Not exchanges that other threads may make fail."""
+PASSED_ON = re.compile(
+    rf"\s*(?P<value>{NAME}) = (?:phi i1 |or i1 |xor i1 \S+, true|zext i1 \S+ to )"
+)
 
 
 def ends_text(m: re.Match[str], targets: tuple[str, str] | None, rows: Sequence[str]) -> bool:
@@ -58,3 +61,25 @@ def maker(value: str, rows: Sequence[str], defined: Mapping[str, str]) -> str:
         found_at = [m for row in rows if (m := STORED.match(row)) and m["place"] == slot[1]]
         made = defined.get(found_at[0]["value"], "") if len(found_at) == 1 else ""
     return made
+
+
+def is_only_kept(value: str, rows: Sequence[str]) -> bool:
+    """Whether a truth is stored, by itself or beside others: who reads it there is asked.
+
+    >>> rows = ["  %3 = phi i1 [ true, %a ], [ %2, %b ]", "  %4 = zext i1 %3 to i32"]
+    >>> is_only_kept("%2", [*rows, "  store i32 %4, ptr %failed, align 4"])
+    True
+    >>> is_only_kept("%2", [*rows, "  %5 = add nsw i32 %4, %sum"])
+    False
+    """
+    known, open_ = {value}, [value]
+    while open_:
+        used = re.compile(rf"(?<!^  ){re.escape(open_.pop())}(?=[\s,)]|$)")
+        for row in (r for r in rows if used.search(r)):
+            m, kept = PASSED_ON.match(row), STORED.match(row)
+            if m and m["value"] not in known:
+                known.add(m["value"])
+                open_.append(m["value"])
+            elif not (m or (kept and used.search(f" {kept['value']}"))):
+                return False
+    return True

@@ -21,6 +21,8 @@ from rheostat.measurement.code.verdict import Finding
 from rheostat.measurement.code.workbench import Built
 
 LIBRARY, HEADER, CONTAINERS = "another_library", "another_library.h", "another_containers.h"
+OTHER_LIBRARY = {"RHEOSTAT_LIBRARY": "1"}
+"""What lets the library answer otherwise."""
 ASKS = re.compile(
     r"omp_get_num_procs|sysconf|get_nprocs(?:_conf)?|std::thread::hardware_concurrency"
 )
@@ -115,7 +117,7 @@ def _ways(case: Case) -> Iterator[tuple[str, dict[str, str], int, tuple[str, ...
         for count in GROUPS:
             yield f" and {count} work-items in a group at most", {SMALL_GROUP: str(count)}, 1, ()
     if any(LEFT_OPEN.fullmatch(n) for n in names) or _order_open(case.candidate):
-        yield OTHERWISE, {"RHEOSTAT_LIBRARY": "1"}, 1, ()
+        yield OTHERWISE, OTHER_LIBRARY, 1, ()
 
 
 def asks_group(program: Program) -> bool:
