@@ -82,6 +82,22 @@ def test_what_one_in_50_000_inputs_shows_is_found_and_what_is_right_is_not() -> 
 
 
 @pytest.mark.skipif(bool(LACKING), reason=LACKING)
+def test_a_sum_that_comes_just_to_a_limit_is_made_of_what_it_lacked() -> None:
+    sums = "sum += u ^ v"
+    limit = (
+        "sum += u ^ v;\n    far += draw(2000000000);\n    if (far > 51234567890L) open++, far = 0"
+    )
+    given = {sums: limit, "long open = 0,": "long open = 0, far = 0,"}
+    with verifier(_program(given), seed=5, count=2) as one:
+        at_limit = given | {sums: limit.replace("far >", "far >=")}
+        wrong = Case(_program(at_limit), one.reference)
+        assert other_data(wrong) == []
+        assert len(guided_data(wrong)) == 1
+        by_one = given | {sums: limit.replace("> 51234567890", ">= 51234567891")}
+        assert guided_data(Case(_program(by_one), one.reference)) == []
+
+
+@pytest.mark.skipif(bool(LACKING), reason=LACKING)
 @pytest.mark.parametrize(("cost", "count"), [("x * 900000000", 0), ("x * 900000", 1)])
 def test_what_the_original_does_not_bear_is_no_doubt(cost: str, count: int) -> None:
     """It overflows wherever the gate is open, which no input that is drawn shows."""

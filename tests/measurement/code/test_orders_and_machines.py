@@ -194,6 +194,10 @@ def test_sorts_of_c_plus_plus_are_replaced_but_where_a_build_is_the_program_s_ow
     both, order, plain = _reordered(holds)  # containers of the program's own may not build so
     assert [p.flags[1] for p in (both, order)] == ["another_containers.h", "another_library.h"]
     assert set(both.files) == {"a.cpp", "another_containers.h", "another_library.h"}
+    starts = replace(sorts, files={"a.cpp": "auto f = std::async(run);"})
+    both, tasks, plain = _reordered(starts)
+    assert both.flags[:4] == ("-include", "another_tasks.h", "-include", "another_library.h")
+    assert tasks.flags == ("-include", "another_tasks.h", "-O2")
     for other in (replace(sorts, build=("make",)), Program({"a.c": "sort (v);"}),
                   Program({"a.cpp": "resort(v);"})):  # fmt: skip
         assert _reordered(other) == (other,)

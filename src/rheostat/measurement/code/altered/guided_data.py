@@ -7,6 +7,7 @@ be what comes near to where they differ.  The other program then runs on the sam
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -92,8 +93,11 @@ def _inputs(case: Case) -> list[ProgramInput]:
     """Few inputs in turn, more of them small: a stream is changed for the input that it was of."""
     many = [given for given, _ in case.many] or [e.given for e in case.reference.small]
     small = many[: len(many) // SMALL_SHARE] or many
-    few = [*small[:: len(small) // SMALL + 1], *many[:: len(many) // (GROUPS - SMALL) + 1]]
-    few = few[:GROUPS]
+    rng = random.Random(
+        case.reference.seed
+    )  # they come in turn of this part of the ranges and that
+    few = [one for some, count in ((small, SMALL), (many, GROUPS - SMALL))
+           for one in rng.sample(some, min(count, len(some)))]  # fmt: skip
     return [few[i % len(few)] for i in range(RUNS)] if few else []
 
 

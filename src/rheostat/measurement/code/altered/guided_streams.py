@@ -15,10 +15,11 @@ DRAWS, STREAMS, RUNS, NAMED = 4096, 1024, 1 << 14, 1024
 GROUPS = 8
 """Inputs that take turns; a stream is changed for the input that it was kept of."""
 DRAW = np.dtype([("value", "<u8"), ("greatest", "<u8"), ("inert", "<u8")])
-HEAD = np.dtype([("streams", "<i4"), ("entries", "<i4"), ("named", "<i4"), ("drew", "<i4")])
+HEAD = np.dtype([("streams", "<i4"), ("entries", "<i4"), ("named", "<i4"), ("drew", "<i4"),
+                 ("sites", "<i4"), ("rest", "<i4")])  # fmt: skip
 STREAM = np.dtype([(n, "<i4") for n in ("from", "count", "group", "shared")])
 RECIPE = np.dtype([*((n, "<i4") for n in ("parent", "other", "named", "unchanged")),
-                   ("seed", "<u8")])  # fmt: skip
+                   ("seed", "<u8"), ("apart", "<u8")])  # fmt: skip
 FIXED = np.dtype([
     ("head", HEAD), ("stream", STREAM, STREAMS), ("recipe", RECIPE, RUNS), ("name", "<u8", NAMED),
     ("chosen", "<i4", DRAWS), ("now", DRAW, DRAWS),

@@ -8,24 +8,29 @@
 #include <unistd.h>
 
 enum { DRAWS = 4096, STREAMS = 1024, RUNS = 1 << 14, ENTRIES = 1 << 18, SEEN_B = 1 << 16, SITES = 1024, CELLS = 1 << 16 };
-enum { GROUPS = 8, NAMED = 1024, MOST_CHANGES = 6, NATURAL = 8 };
+enum { GROUPS = 8, NAMED = 1024, MOST_CHANGES = 6, NATURAL = 8, TURNS = 32, EQUAL_TOO = 8, MOST_TAKEN = 32 };
 typedef unsigned long Whole;
 /* Of one that is inert the next draw is a part. */
 typedef struct { Whole value, greatest, inert; } Draw;
 typedef struct { int from, count, group, shared; } Stream;
-typedef struct { int parent, other, named, unchanged; Whole seed; } Recipe;
+typedef struct { int parent, other, named, unchanged; Whole seed, apart; } Recipe;
+/* By how much two numbers differ that are compared, how often they were, in which stream, and how often
+   it was taken. */
+typedef struct { Whole by; unsigned times; int stream, taken, rest; } Apart;
 typedef struct {
-  int streams, entries, named, drew;
+  int streams, entries, named, drew, sites, rest;
   Stream stream[STREAMS];
   Recipe recipe[RUNS];
   Whole name[NAMED];
   int chosen[DRAWS];
   Draw now[DRAWS], plan[DRAWS], entry[ENTRIES];
   unsigned char seen[SEEN_B];
+  Apart apart[GROUPS][SITES][2][2]; /* less and greater; the nearest and any */
 } Guided;
 static Guided *guided;
 static int guided_run, guided_at, guided_new, guided_count, guided_searches, guided_named, guided_shares;
 static Whole guided_random;
+static Apart guided_apart[SITES][2][2];
 
 static void guided_share(int argc, char **argv, char **environment) {
   const char *folder = 0, *kind = 0;
@@ -55,6 +60,12 @@ static Whole any_size(Whole most) {
   return chance(1ul << chance((Whole)bits)) % most + 1;
 }
 static Whole within(Whole v, Whole greatest) { return v <= greatest ? v : v % (greatest + 1); }
+
+static Whole mixed(Whole what) { return (what + 1) * 11400714819323198485ul >> 45; }
+static unsigned char *seen_at(Whole what) { return guided->seen + (mixed(what) >> 3) % SEEN_B; }
+static unsigned char seen_bit(Whole what) { return (unsigned char)(1 << (mixed(what) & 7)); }
+static int sees(Whole what) { return *seen_at(what) & seen_bit(what); }
+static Whole site(int n, int kind) { return (Whole)n << 24 | (Whole)kind << 16; }
 
 static const Draw *some_draw(void) {
   const Draw *one = guided->plan + chance((Whole)guided_count);
@@ -128,6 +139,19 @@ static void repeat_block(void) {
     plan[to + i].value = within(plan[from + i % size].value, plan[to + i].greatest);
 }
 
+/* What two numbers differed by is put onto one draw or taken from it, so that a sum of draws comes just to
+   what it is compared with, of a million values, or next to it. */
+static void make_equal(Whole apart) {
+  if (!chance(4)) apart += chance(2) * 2 - 1;
+  for (int turn = 0; turn < TURNS; turn++) {
+    Draw *d = guided->plan + chance((Whole)guided_count);
+    Whole made = chance(2) ? d->value + apart : d->value - apart;
+    if (d->inert || made > d->greatest) continue;
+    d->value = made;
+    return;
+  }
+}
+
 static void take_stream(int which, int from) {
   const Stream *s = guided->stream + which;
   for (int i = from; i < s->count; i++) guided->plan[i] = guided->entry[s->from + i];
@@ -144,6 +168,16 @@ static int some_stream(int group) {
   return at;
 }
 
+/* One of a place where none were equal yet, and seldom of another. */
+static Apart *some_apart(int group) {
+  for (int turn = 0; turn < TURNS * TURNS && guided->sites; turn++) {
+    Whole n = 1 + chance((Whole)guided->sites);
+    Apart *one = &guided->apart[group][n][chance(2)][chance(2)];
+    if (one->times && one->taken < MOST_TAKEN && (!sees(site((int)n, 1) | 1 << 8) || !chance(EQUAL_TOO))) return one;
+  }
+  return 0;
+}
+
 /* What the run draws, planned ahead; the first runs of a search draw as they do. */
 static void guided_begin(void) {
   const char *said = getenv("RHEOSTAT_RUN"), *seed = getenv("RHEOSTAT_SEED");
@@ -154,8 +188,13 @@ static void guided_begin(void) {
   if (guided_searches) {
     guided_random = ((Whole)(guided_run + 1) ^ (seed ? strtoul(seed, 0, 10) << 20 : 0)) * 11400714819323198485ul | 1;
     for (int i = 0; i < 4; i++) chance(2);
-    *r = (Recipe){-1, -1, guided->named, 0, 0};
-    if (guided_run >= NATURAL && guided->streams) {
+    *r = (Recipe){-1, -1, guided->named, 0, 0, 0};
+    Apart *apart = guided_run >= NATURAL && chance(2) ? some_apart(guided_run % GROUPS) : 0;
+    if (apart) {
+      r->parent = apart->stream;
+      r->apart = apart->by;
+      apart->taken++;
+    } else if (guided_run >= NATURAL && guided->streams) {
       r->parent = some_stream(guided_run % GROUPS);
       r->other = chance(6) ? -1 : some_stream(guided_run % GROUPS);
     }
@@ -167,6 +206,10 @@ static void guided_begin(void) {
   take_stream(r->parent, 0);
   if (!guided_count) return;
   if (r->other >= 0) take_stream(r->other, (int)chance((Whole)guided_count));
+  if (r->apart) {
+    make_equal(r->apart);
+    return;
+  }
   for (int changes = r->unchanged ? 0 : 1 + (int)chance(chance(2) ? 2 : MOST_CHANGES); changes; changes--) {
     const Draw *one = some_draw();
     Whole greatest = one->greatest;
@@ -185,6 +228,25 @@ static Whole guided_draw(Whole v, Whole greatest) {
   return made;
 }
 
+static Whole far_of(Apart one, int greater) { return greater ? -one.by : one.by; }
+static void note_apart(int n, Whole by, int greater) {
+  Apart *known = guided_apart[n][greater], one = {by, ++known[1].times, 0, 0, 0};
+  if (one.times == 1 || far_of(one, greater) < far_of(known[0], greater)) known[0] = one;
+  if (!chance(one.times)) known[1] = one;
+}
+/* Of a run whose stream is kept. */
+static void keep_aparts(int group, int stream) {
+  for (int n = 1; n < SITES; n++)
+    for (int greater = 0; greater < 2; greater++) {
+      Apart *made = guided_apart[n][greater], *known = guided->apart[group][n][greater];
+      if (!made->times) continue;
+      if (n > guided->sites) guided->sites = n;
+      made[0].stream = made[1].stream = stream;
+      if (!known->times || far_of(made[0], greater) < far_of(known[0], greater)) known[0] = made[0];
+      known[1] = made[1];
+    }
+}
+
 /* What showed something new is kept. */
 static void guided_end(void) {
   int count = guided_at < DRAWS ? guided_at : DRAWS;
@@ -194,13 +256,12 @@ static void guided_end(void) {
   memcpy(guided->entry + guided->entries, guided->now, (size_t)count * sizeof(Draw));
   guided->stream[guided->streams++] = (Stream){guided->entries, count, guided_run % GROUPS, guided_shares};
   guided->entries += count;
+  keep_aparts(guided_run % GROUPS, guided->streams - 1);
 }
 
 static int shows(Whole what) {
-  what = (what + 1) * 11400714819323198485ul >> 45;
-  unsigned char *byte = guided->seen + (what >> 3) % SEEN_B, bit = (unsigned char)(1 << (what & 7));
-  if (*byte & bit) return 0;
-  *byte |= bit;
+  if (sees(what)) return 0;
+  *seen_at(what) |= seen_bit(what);
   return guided_new = 1;
 }
 /* Four steps from each power of two to the next; each number up to 32. */
@@ -209,7 +270,6 @@ static Whole size_of(Whole v) {
   int bits = 63 - __builtin_clzl(v);
   return (Whole)bits * 4 + (v >> (bits - 2) & 3) + 12;
 }
-static Whole site(int n, int kind) { return (Whole)n << 24 | (Whole)kind << 16; }
 
 /* A comparison: its outcome, how near the two are, how long it comes out the same way. */
 void rheostat_way(int n, long a, long b) {
@@ -226,6 +286,7 @@ void rheostat_way(int n, long a, long b) {
   shows(before * 31 + site(n, 4) + way);
   before = site(n, 5) | way;
   if (news && a != b && guided->named < NAMED) guided->name[guided->named++] = (Whole)b;
+  if (a != b && guided_searches) note_apart(n, (Whole)b - (Whole)a, a > b);
 }
 void rheostat_way_real(int n, double a, double b) {
   long bits[2];

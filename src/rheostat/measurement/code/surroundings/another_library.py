@@ -21,6 +21,7 @@ from rheostat.measurement.code.verdict import Finding
 from rheostat.measurement.code.workbench import Built
 
 LIBRARY, HEADER, CONTAINERS = "another_library", "another_library.h", "another_containers.h"
+TASKS = "another_tasks.h"
 OTHER_LIBRARY = {"RHEOSTAT_LIBRARY": "1"}
 """What lets the library answer otherwise."""
 ASKS = re.compile(
@@ -37,8 +38,11 @@ LEFT_OPEN = re.compile(
 )
 BY_OPENCL = {"clGetDeviceInfo": "sysconf", "clGetEventProfilingInfo": "clock_gettime"}
 """By what OpenCL's library answers where kernels are compiled beforehand."""
-SORTS = re.compile(r"\b(?:sort|partial_sort|nth_element)\s*\(")
+SORTS = re.compile(
+    r"\b(?:sort|partial_sort|nth_element|partition|(?:make|push|pop)_heap|unique|remove_if)\s*\("
+)
 CONTAINS = re.compile(r"\b(?:unordered_(?:multi)?(?:map|set)|multi(?:map|set)|priority_queue)\b")
+STARTS = re.compile(r"\basync\s*\(")
 SOME = 128
 """Of many inputs, how many are run so."""
 NAMED, ANOTHER_PLACE = "__FILE__", "/home/somebody_else/a_longer_path/program2.cc"
@@ -58,6 +62,7 @@ FIRST_ERROR = "-Wfatal-errors"
 EDITION = " and as another edition of the language (-std={})"
 PLACED = " and built elsewhere (__FILE__)"
 OTHERWISE = " and what C leaves open done otherwise (order of equal elements, rand, clock)"
+TASKS_TOO = ", and tasks of std::async run when their results are asked for"
 
 
 def elsewhere(case: Case) -> list[Finding]:
@@ -82,7 +87,7 @@ def elsewhere(case: Case) -> list[Finding]:
             flags: tuple[str, ...] = flags, how: str = how,
         ) -> list[str | None]:  # fmt: skip
             program = replace(program, flags=(*flags, *program.flags))
-            for one in _reordered(program) if how == OTHERWISE else (program,):
+            for one in _reordered(program) if environment == OTHER_LIBRARY else (program,):
                 made = case.bench.build(one, case.kind)
                 if made.ok:
                     break
@@ -117,7 +122,8 @@ def _ways(case: Case) -> Iterator[tuple[str, dict[str, str], int, tuple[str, ...
         for count in GROUPS:
             yield f" and {count} work-items in a group at most", {SMALL_GROUP: str(count)}, 1, ()
     if any(LEFT_OPEN.fullmatch(n) for n in names) or _order_open(case.candidate):
-        yield OTHERWISE, OTHER_LIBRARY, 1, ()
+        tasks = TASKS_TOO if _order_open(case.candidate) and _has_tasks(case.candidate) else ""
+        yield OTHERWISE + tasks, OTHER_LIBRARY, 1, ()
 
 
 def asks_group(program: Program) -> bool:
@@ -187,20 +193,32 @@ def known_inputs(case: Case) -> list[tuple[ProgramInput, str]]:
 
 
 def _order_open(program: Program) -> bool:
-    """Whether C++'s library decides in it which of equal elements comes first."""
+    """Whether C++'s library decides in it which of equal elements comes first, or who runs what."""
     text = program.text
     own = program.is_cxx and program.language != "cuda"
-    return own and bool(SORTS.search(text) or CONTAINS.search(text))
+    return own and any(asked.search(text) for asked in (SORTS, CONTAINS, STARTS))
+
+
+def _has_tasks(program: Program) -> bool:
+    return bool(STARTS.search(program.text))
 
 
 def _reordered(program: Program) -> tuple[Program, ...]:
-    """The program with another std::sort and other containers, as it is where that is no C++.
+    """The program with another std::sort, containers and tasks; as it is where that is no C++.
 
     The first that builds is meant; by its own build it is left as it is.
     """
     if program.build or not _order_open(program):
         return (program,)
-    headers = (CONTAINERS, HEADER) if CONTAINS.search(program.text) else (HEADER,)
-    files = {**program.files, **with_included(headers[0])}
-    flags = (("-include", h, *program.flags) for h in headers)
-    return *(replace(program, files=files, flags=f) for f in flags), program
+    orders = (CONTAINERS, HEADER) if CONTAINS.search(program.text) else (HEADER,)
+    tasks = (TASKS,) if _has_tasks(program) else ()
+    some = [(*tasks, order) for order in orders] + [tasks] * bool(tasks)
+    return *(_with(program, headers) for headers in some), program
+
+
+def _with(program: Program, headers: Sequence[str]) -> Program:
+    files = dict(program.files)
+    for header in headers:
+        files |= with_included(header)
+    flags = [word for header in headers for word in ("-include", header)]
+    return replace(program, files=files, flags=(*flags, *program.flags))
