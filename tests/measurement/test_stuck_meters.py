@@ -52,6 +52,7 @@ def test_one_that_never_changes_beside_others_that_do_is_noted(tmp_path):
         [w for w in scattered(300, 8) for _ in range(90)],  # read anew every 180 s
         ["71.32"] * 100 + ["75.62", "79.92", "84.22", "92.82"] * 20,  # steps of 4.3 W
         scattered(300, 200),
+        scattered(61, 60) + ["300.00"] * 200,  # held at a power limit
     ],
 )
 def test_readings_that_repeat_for_another_reason_are_not(tmp_path, watts):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import rheostat as rh
+from rheostat.errors import DataError, QuestionError
 
 
 def log(**more):
@@ -65,3 +66,18 @@ def test_node_counts_that_nobody_named_and_nothing_tells_of_are_no_empty_rows() 
     asked = rh.front(log(), job="300", knobs="nodes=1..256")
     assert asked.front.alternatives.frame["nodes"].max() == 256
     assert asked.choice.setting == shown.choice.setting
+
+
+def test_a_log_without_submissions_says_how_runs_of_one_problem_are_read(tmp_path) -> None:
+    rows = [f"{7 + n}|rans|{n}|COMPLETED|{5000 // n}|{2_000_000 + n}" for n in (1, 2, 4, 8)]
+    rows += ["20|rans|4|FAILED|7|9100", "11.batch|batch|4|COMPLETED|1250|2000004"]
+    file = tmp_path / "sacct.txt"
+    heads = "JobID|JobName|NNodes|State|ElapsedRaw|ConsumedEnergyRaw"
+    file.write_text("\n".join([heads, *rows, ""]))
+    with pytest.raises(QuestionError, match=r"name a job: .*--format runs"):
+        rh.front(file, knobs="nodes")
+    with pytest.raises(DataError, match=r"no job says when it was submitted.*--format runs"):
+        rh.front(file, where=["JobName=rans"], knobs="nodes")
+    answer = rh.front(file, format="runs", knobs="nodes", rule="deadline=30m")
+    assert answer.choice.setting == {"nodes": 4}
+    assert not any("two kinds" in n for n in answer.notes)

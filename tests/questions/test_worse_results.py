@@ -21,6 +21,7 @@ def worse(column, values, taken=256):
         ("final_loss", [1.0, 1.1, 1.9]),
         ("top1", [0.76, 0.75, 0.6]),
         ("test accuracy", [76, 75, 60]),
+        ("val_acc", [0.9131, 0.9098, 0.8714]),  # of what is missed half as much again
         ("max_error", [1e-12, 3e-12, 0.7]),
         ("rel_err", [0.0, 0.0, 0.7]),
         ("n_errors", [0, 0, 900]),
@@ -38,6 +39,8 @@ def test_a_worse_result_is_named_with_the_settings_that_are_alike(column, values
     [
         ("final_loss", [1.0, 1.1, 1.2]),  # as different as seeds make it
         ("top1", [0.76, 0.75, 0.74]),
+        ("val_acc", [0.9985, 0.9981, 0.9971]),
+        ("reward", [1250.0, 1240.0, 1205.0]),
         ("log_likelihood", [-9.0, -8.0, -1.0]),
         ("packet_loss", [0.1, 0.2, 0.9]),
         ("max_error", [1e-12, 3e-12, 9e-12]),

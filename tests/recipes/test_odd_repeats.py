@@ -93,6 +93,15 @@ def test_settings_that_no_machine_ran_alone_are_not_compared():
     assert split_settings(table(hosts), ["batch_size"]) is None
 
 
+def test_one_setting_of_another_named_problem_is_not_compared_with_those_of_one():
+    runs = {"nodes": [1, 2, 4, 8, 16], "deck": ["12M"] * 4 + ["6M"],
+            "runtime_s": [90.0, 46.0, 24.0, 13.0, 4.0]}  # fmt: skip
+    has = {"12M": ("1", "2", "4", "8"), "6M": ("16",)}
+    assert split_settings(table(runs), ["nodes"]) == ("deck", has)
+    weak = {**runs, "deck": ["1M", "2M", "4M", "8M", "16M"]}
+    assert split_settings(table(weak), ["nodes"]) is None
+
+
 def test_settings_of_two_problems_are_not_compared():
     runs = {
         "matrix_n": [2048, 2048, 8192, 8192],

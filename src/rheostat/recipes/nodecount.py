@@ -44,7 +44,7 @@ REPEAT = re.compile(
     r"(rep|repeat|repetition|run|trial|iter|iteration|sample|round|attempt)s?(_?(no|nr|id|index|number))?"
 )
 PROBLEM = re.compile(
-    r"(^|_)(cells?|size|problem|grid|mesh|particles|atoms|elements|dofs?|unknowns|points|inputs?|"
+    r"(^|_)(cells?|size|problem|deck|grid|mesh|particles|atoms|elements|dofs?|unknowns|points|inputs?|"
     r"dataset|cases?|matrix|rows|tokens|resolution|molecules|bodies|steps|iterations|epochs)(_|$)|^n[xyz]?$"
 )
 """Words of columns that say how much there was to do."""
@@ -55,6 +55,8 @@ HARDWARE = re.compile(
     r"|machine|system|platform|partition|(power |energy )?(meter|sensor|source))"
 )
 """Names of columns that say what a run ran on, or what measured it."""
+SHARED = 3
+"""Settings that ran one named problem: where it grows with the knob it is at each another one."""
 WARM_UP = 1.2
 """A first run that takes longer by this factor than those after it, at most settings."""
 
@@ -123,6 +125,10 @@ def earlier(jobs: JobTable, row: int) -> JobTable:
     others = np.arange(len(jobs)) != row
     if "submit_s" not in jobs.columns:
         return jobs.rows(others)
+    if not jobs.frame["submit_s"].count():
+        said = "no job says when it was submitted, so that none is known to come before another: "
+        said += "export Submit and Start, too, or, of runs of one problem: --format runs"
+        raise DataError("front", [said])
     known = jobs.rows(others & (end_s(jobs) <= jobs.numpy("submit_s")[row]))
     if not len(known):
         raise DataError("front", ["no job had ended when this one was submitted: give --model"])
@@ -214,8 +220,9 @@ def split_settings(
     """A column of hardware or work of which no value ran all settings: its name, what each ran.
 
     Settings of one knob are then compared across machines or problems; None where that is not so.
-    A size of which some value ran one setting alone may follow from the knob: weak scaling.  A
-    system of its own for each setting, of one accelerator or processor, is the setting's name.
+    A size of which some value ran one setting alone may follow from the knob (weak scaling), unless
+    it is a name that several settings share.  A system of its own for each setting, of one
+    accelerator or processor, is the setting's name.
 
     >>> from rheostat import table
     >>> runs = {"batch_size": [8, 16, 16, 32], "gpu": ["H100", "H100", "A100", "A100"]}
@@ -239,7 +246,9 @@ def split_settings(
         each = [len(own) for own in ran.values()]
         if one_kind and max(each, default=0) == 1 and len(ran) == pairs[knob].n_unique():
             continue
-        if len(ran) > 1 and max(each) < pairs[knob].n_unique() and (machine or min(each) > 1):
+        named = runs.frame[column].dtype == pl.String and max(each, default=0) >= SHARED
+        some = machine or named or min(each, default=0) > 1
+        if len(ran) > 1 and max(each) < pairs[knob].n_unique() and some:
             return column, ran
     return None
 

@@ -40,7 +40,7 @@ def told_apart(cells: Mapping[str, list[str]]) -> list[str]:
     known = [c for c in cells if bare(c) in (*HOSTS, *DEVICE, *MODEL)]
     clock = clock_of(cells)
     words = [c for c in cells if c not in clock and numbers_of(cells[c]).is_null().all()
-             and len(set(cells[c])) <= len(cells[c]) / 2]  # fmt: skip
+             and any(cells[c]) and len(set(cells[c])) <= len(cells[c]) / 2]  # fmt: skip
     first = known or (words if len(words) == 1 else [])
     return first if is_gpu(cells) else [*first, *_at_one_moment(cells, clock, first)]
 

@@ -21,6 +21,8 @@ FINE = 1000.0
 """Of its smallest steps a reading has so many at least: coarser ones repeat on their own."""
 OWN, CHANGING = 20, 0.5
 """Other steps of a device by which it is judged, and the share of them that change."""
+LIMIT_W, ABOVE = 5.0, 0.005
+"""Limits of power are whole multiples, and a device at its limit goes above it by no such share."""
 DIGITS, COARSE = 6, 10.0
 """Decimals of a reading, and of its last one so many in a step of a meter with levels."""
 
@@ -69,7 +71,22 @@ def _stretches(one: WatchedPower) -> list[tuple[int, int]]:
     long = [(a, b) for a, b in spans if b + 1 - a >= FEWEST and one.t[b] - one.t[a] >= LEAST_S]
     step = _step(one.watts) if long else 1.0
     fine = [(a, b) for a, b in long if step < 1.0 and one.watts[a] >= FINE * step]
-    return [(int(a), int(b)) for a, b in fine if not (one.busy[a : b + 1] == 0).all()]
+    return [
+        (int(a), int(b))
+        for a, b in fine
+        if not ((one.busy[a : b + 1] == 0).all() or _at_limit(one.watts[a], one.watts))
+    ]
+
+
+def _at_limit(reading: float, watts: Array) -> bool:
+    """Whether a reading may be that of a device held at its power limit.
+
+    >>> _at_limit(300.0, np.array([61.3, 300.0])), _at_limit(71.32, np.array([61.3, 71.32]))
+    (True, False)
+    >>> _at_limit(300.0, np.array([61.3, 312.4]))
+    False
+    """
+    return reading % LIMIT_W == 0 and float(watts.max()) <= reading * (1 + ABOVE)
 
 
 def _step(watts: Array) -> float:

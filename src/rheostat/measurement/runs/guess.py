@@ -7,7 +7,6 @@ guess is a guess: every one is noted by the reader, and a mapping overrides it.
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,7 +17,6 @@ from rheostat.core.vocabulary import VOCABULARY
 from rheostat.measurement.counters.rates import COUNTERS
 from rheostat.measurement.runs import languages
 from rheostat.measurement.runs.header_units import TIMED, either_prefix, split_unit
-from rheostat.measurement.runs.mapping import RATE, YIELD
 from rheostat.measurement.runs.setting_words import SETTING
 
 _ASKED = r"req(uest(ed)?)?_?"
@@ -255,23 +253,23 @@ def lone_quantity(ours: str, columns: Sequence[str]) -> str | None:
     'step_ms'
     >>> lone_quantity("runtime_s", ["model", "timesteps/s"])
     """
-    fit, suffix = _may_be(ours, columns), ours[-2:]
+    fit, suffix = may_be(ours, columns), ours[-2:]
     parts = [c for c in columns if split_unit(c)[1] == suffix != "_s"
              and MEMORY_PART.fullmatch(split_unit(c)[0].lower())]  # fmt: skip
     return fit[0] if len(fit) == 1 and not set(parts) - set(fit) else None
 
 
-def _may_be(ours: str, columns: Sequence[str]) -> list[str]:
+def may_be(ours: str, columns: Sequence[str]) -> list[str]:
     """Columns that measure what ``ours`` does, by a word and a unit in their names.
 
-    >>> _may_be("runtime_s", ["miniFE time (s)", "HPCG time (s)", "min_time_s", "endTime_s"])
+    >>> may_be("runtime_s", ["miniFE time (s)", "HPCG time (s)", "min_time_s", "endTime_s"])
     ['miniFE time (s)', 'HPCG time (s)']
     """
     word = {"runtime_s": "time|step|iter|latency", "power_w": "power", "energy_j": "energy"}[ours]
     return [
         c
         for c in columns
-        if (re.search(word, c.lower()) or split_unit(c)[0].lower() in DRAWS)
+        if (re.search(word, c.lower()) or _draws(split_unit(c)[0].lower()))
         and c not in COUNTERS
         and split_unit(c)[1] == ours[-2:]
         and not (TIMES_PARTS.fullmatch(c) or A_SECOND.search(c))
@@ -279,44 +277,15 @@ def _may_be(ours: str, columns: Sequence[str]) -> list[str]:
     ]
 
 
-def what_to_map(columns: Sequence[str]) -> str:
-    """What to type where nothing is named as measured; of several run times, each in turn.
+def _draws(stem: str) -> bool:
+    """Whether a name is that of something that draws power, or of several together.
 
-    >>> what_to_map(["nodes", "A time (s)", "A energy (kJ)", "B time (s)", "B energy (kJ)"])[:72]
-    "of several, say which: --column runtime_s='A time (s)' --column energy_j"
-    >>> what_to_map(["Size", "Bandwidth (MB/s)"])[:52]
-    "is it a speed? --column runtime_s='1/Bandwidth (MB/s"
-    >>> what_to_map(["nodes", "speed"])[:36]
-    'map them: --column runtime_s=THEIRS '
+    >>> _draws("gpu"), _draws("package_and_dram"), _draws("dram"), _draws("strong_and_weak")
+    (True, True, False, False)
     """
-    times = [c for c in _may_be("runtime_s", columns) if guess_name(c) is None]
-    rates = [c for c in columns if RATE.search(c) and not YIELD.search(c)]
-    if len(times) < 2 and len(rates) == 1:
-        said = f"is it a speed? --column runtime_s={shlex.quote(f'1/{rates[0]}')}"
-        more = [shlex.quote(f"energy_j=1/{c}") for c in columns if YIELD.search(c)]
-        more = more or [f"energy_j={c}" for c in columns if re.fullmatch(r"energy_per_im\w+_J", c)]
-        return " --column ".join([said, *more[: len(more) == 1]])
-    if len(times) < 2:
-        return (
-            "map them: --column runtime_s=THEIRS (a rate: runtime_s=1/THEIRS; a sum: "
-            "energy_j=A+B), columns={'runtime_s': 'THEIRS'} in Python"
-        )
-    ways = []
-    for time in times[:3]:
-        typed = [f"--column runtime_s={shlex.quote(time)}"]
-        for other in ("energy_j", "power_w"):
-            if alike := _of_the_same(time, _may_be(other, columns)):
-                typed.append(f"--column {other}={shlex.quote(alike)}")
-        ways.append(" ".join(typed))
-    return f"of several, say which: {', or '.join(ways)}"
-
-
-def _of_the_same(time: str, columns: Sequence[str]) -> str:
-    """The column whose name shares most words with that of a time; "" where none shares one."""
-    words = set(re.split(r"[\W_]+", time.lower()))
-    shared = {c: len(words & set(re.split(r"[\W_]+", c.lower()))) for c in columns}
-    best = max(shared, key=lambda c: shared[c], default="")
-    return best if shared.get(best) else ""
+    parts = re.split(r"[ _]*(?:\+|&|_and_|_plus_| and | plus )[ _]*", stem)
+    other = [p for p in parts if p not in DRAWS]
+    return len(other) < len(parts) and all(map(MEMORY_PART.fullmatch, other))
 
 
 def whole_quantity(ours: str, frame: pl.DataFrame) -> str | None:

@@ -57,16 +57,21 @@ SUMMARY = (
 _COUNT = (r"((nb|nbre|nombre|anzahl|n[or°º]?|n[uú]m(ero)?|quantidade|aantal|antal|liczba|po[cč]et"
           r"|число)_(d[aeiou]?s?_|der_)?)?")  # fmt: skip
 """The number of something."""
+_MEAN = (r"mittel|mittlere[rs]?|durchschnitt(lich(er?|es?)?)?|schnitt|moyenn?e?|m[eé]di[ao]"
+         r"|promedio|gemiddelde?|medel|gjennomsnittlig|genomsnittlig|srednia|[sś]rednia|pr[uů]m[eě]rn[yý]"
+         r"|средняя|平均")  # fmt: skip
+"""The mean of something."""
 NAMES: tuple[tuple[str, str], ...] = (
-    ("runtime_s", r"tempo_(de_)?execu[cç][aã]o|tiempo_(de_)?ejecuci[oó]n|tempo_di_esecuzione"
+    ("runtime_s", rf"(({_MEAN})_)?"
+                  r"(tempo_(de_)?execu[cç][aã]o|tiempo_(de_)?ejecuci[oó]n|tempo_di_esecuzione"
                   r"|temps_(d_)?ex[eé]cution|dur[eé]e|duraci[oó]n|dura[cç][aã]o|durata|laufzeit"
                   r"|czas_(wykonania|trwania)|looptijd|(uitvoerings|reken)tijd|k[oøö]r(e)?tid"
                   r"|suoritusaika|doba_b[eě]hu|время_(выполнения|работы)"
-                  r"|実行時間|経過時間|运行时间"),
-    ("power_w", r"leistung|puissance|potencia|pot[eê]ncia|potenza|moc|vermogen|effekt|teho"
-                r"|v[yý]kon|мощность|電力|消費電力|功率"),
-    ("energy_j", r"energie(verbrauch)?|[eé]nergie|energ[ií]a|energi((f[oö]r|for)bruk(ning)?)?"
-                 r"|энергия|消費電力量|能耗"),
+                  rf"|実行時間|経過時間|运行时间)(_({_MEAN}))?"),
+    ("power_w", rf"(({_MEAN})_)?(leistung(saufnahme)?|puissance|potencia|pot[eê]ncia|potenza|moc"
+                rf"|vermogen|effekt|teho|v[yý]kon|мощность|電力|消費電力|功率)(_({_MEAN}))?"),
+    ("energy_j", rf"(({_MEAN})_)?(energie(verbrauch)?|[eé]nergie|energ[ií]a|energi"
+                 rf"((f[oö]r|for)bruk(ning)?)?|энергия|消費電力量|能耗)(_({_MEAN}))?"),
     ("nodes", rf"{_COUNT}(knoten(zahl)?|n(oe|œ)uds?|nodos|n[oó]s|nodi|w[eę]z[lł](y|[oó]w)"
               r"|knooppunten|noder|solmut|uzl(y|[uů])|узл(ы|ов))|ノード数|节点数"),
     ("gpus", rf"{_COUNT}gpus?"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import polars as pl
@@ -56,12 +57,9 @@ def not_as_named(frame: pl.DataFrame) -> dict[str, str]:
         if len(named["cores"]) > 1 or (values.dtype.is_float() and (values % 1 != 0).any()):
             made[c] = ""
     made |= {
-        c: "job_id"
+        c: "" if "job_id" in named else "job_id"
         for c in named.get("app", [])
-        if "job_id" not in named
-        and len(named["app"]) == 1
-        and c.lower() in LABELS
-        and _of_runs(c, frame, named)
+        if len(named["app"]) == 1 and c.lower() in LABELS and _of_runs(c, frame, named)
     }
     made |= dict.fromkeys(
         [*_least(frame.columns), *_most(named.get("time_limit_s", []), frame.columns)], ""
@@ -137,7 +135,22 @@ def _of_runs(column: str, frame: pl.DataFrame, named: Mapping[str | None, Sequen
         return True
     alone = frame.height > FEWEST and not frame[column].is_duplicated().any()
     knobs = [c for k in TURNED for c in named.get(k, [])]
-    return alone and any(frame[c].n_unique() > 1 for c in knobs)
+    turned = alone and any(frame[c].n_unique() > 1 for c in knobs)
+    return turned and ("job_id" not in named or _of_one_stem(frame[column]))
+
+
+def _of_one_stem(names: pl.Series) -> bool:
+    """Whether names differ in their numbers alone, most of them.
+
+    >>> _of_one_stem(pl.Series(["run-150-0", "run-200-0", "run-200-x"]))
+    True
+    >>> _of_one_stem(pl.Series(["lulesh-1", "miniFE-1", "hpl-2"]))
+    False
+    """
+    if names.dtype != pl.String or not names.count():
+        return False
+    stems = names.drop_nulls().str.replace_all(r"[\d.]+", "0")
+    return 2 * Counter(stems.to_list()).most_common(1)[0][1] > names.len()
 
 
 def _counts(names: pl.Series) -> bool:

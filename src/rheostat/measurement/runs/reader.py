@@ -40,7 +40,6 @@ from rheostat.measurement.runs.energy_balance import energy_balance
 from rheostat.measurement.runs.guess import (
     device_caps,
     interval_names,
-    what_to_map,
     without_idle,
 )
 from rheostat.measurement.runs.guessed_columns import (
@@ -52,6 +51,7 @@ from rheostat.measurement.runs.guessed_columns import (
 from rheostat.measurement.runs.job_rows import one_row_a_job
 from rheostat.measurement.runs.local_clock import instants, read_dates, without_zeros
 from rheostat.measurement.runs.long_tables import rows_of_runs
+from rheostat.measurement.runs.map_hint import what_to_map
 from rheostat.measurement.runs.mapping import (
     Mapped,
     described,

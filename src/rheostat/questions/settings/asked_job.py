@@ -11,6 +11,9 @@ from rheostat.errors import DataError, QuestionError
 from rheostat.questions import inputs, listener
 from rheostat.recipes.nodecount import own_runs
 
+OWN_RUNS = "; if its jobs are runs of one problem, at several settings: --format runs"
+"""What reads a log as a table, of which every run is taken as measured."""
+
 
 def asked_row(jobs: JobTable, job: str, where: Sequence[str]) -> int:
     """The row of the job asked about: its last one, where an id occurs more than once.
@@ -26,7 +29,8 @@ def asked_row(jobs: JobTable, job: str, where: Sequence[str]) -> int:
     if not job and not where:
         runs = own_runs(jobs, 0, None)
         if len(jobs) > 1 and (runs is None or len(runs) < len(jobs)):
-            raise QuestionError("front", ["name a job: --job ID or --where column=value"])
+            said = "name a job: --job ID or --where column=value"
+            raise QuestionError("front", [said + OWN_RUNS * _undated(jobs)])
         return 0
     conditions = [*([f"job_id={job}"] if job else []), *where]
     rows = [set(inputs.rows_with(jobs, text)) for text in conditions]
@@ -44,6 +48,11 @@ def asked_row(jobs: JobTable, job: str, where: Sequence[str]) -> int:
         of = f"the newest of {len(keep):,} with {' and '.join(where)}"
         listener.note(f"{named} is asked about, {of}; --job ID names another")
     return newest
+
+
+def _undated(jobs: JobTable) -> bool:
+    """Whether no job says when it was submitted, so that none comes before another."""
+    return "submit_s" not in jobs.columns or not jobs.frame["submit_s"].count()
 
 
 def alike_by(jobs: JobTable, where: Sequence[str], knobs: Sequence[str]) -> tuple[str, ...]:

@@ -33,6 +33,8 @@ REPEATS = re.compile(r"(run|rep|repeat|repetition|trial|try|attempt|iter|iterati
 """Which run of a setting it is, or how many runs its mean is of."""
 LABELS = r"^(?i:[a-z]|(run|rep|repeat|try|trial|seed|[rst])?[ _.#-]*\d+)$"
 """What counts measurements of one setting: a number, or a letter or such a word with one."""
+DAY = r"^\s*(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})\.?([T ]\s*\d.*)?\s*$"
+"""A day, with a time of the day or not: when a run was, which nobody set for what it does."""
 MACHINE = {"nodes", "cores", "cores_per_task", "tasks", "threads", "gpus", "frequency_hz", "cap_w",
            "cpu_cap_w", "gpu_cap_w"}  # fmt: skip
 
@@ -161,6 +163,8 @@ def _may_be_set(jobs: JobTable, name: str) -> bool:
     again = REPEATS.fullmatch(name.strip())
     if values.dtype == pl.String:
         if again and values.str.contains(LABELS).all():
+            return False
+        if values.str.contains(DAY).all():
             return False
         plain = not values.str.contains(r"[,=]").any()
         return plain and distinct <= MOST_WORDS and known is Moment.SUBMIT

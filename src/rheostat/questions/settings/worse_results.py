@@ -5,6 +5,7 @@ A training that ends sooner with a worse accuracy did not do the same work as on
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from itertools import islice
@@ -32,6 +33,8 @@ WRONG = re.compile(
 """Counts of what went wrong, of which none is best."""
 WORSE = {LESS: 1.25, MORE: 1.05, ERROR: 100.0, WRONG: 1.0}
 """By what factor a result is worse than the best that none may take it for the same."""
+MISSED, POINT = 1.25, 0.01
+"""Of accuracies also by what factor more is missed of all, where that is a hundredth of all."""
 SMALL = 1e-3
 """Errors up to that are none."""
 NAMED = 3
@@ -79,6 +82,18 @@ def _way(name: str) -> re.Pattern[str] | None:
     return next((w for w in (LESS, MORE) if w.search(heading) and of_result(name)), None)
 
 
+def _near(accuracy: float) -> float:
+    """The least accuracy, of 1 or of 100, that may be taken for the same as the best one.
+
+    >>> round(_near(0.9131), 4), round(_near(99.2), 1), _near(1250.0)
+    (0.8914, 98.2, -inf)
+    """
+    whole = 1.0 if accuracy <= 1 else 100.0
+    if accuracy > whole:
+        return -math.inf  # a reward
+    return accuracy - max((MISSED - 1) * (whole - accuracy), POINT * whole)
+
+
 def _worse(
     means: pl.DataFrame, name: str, setting: Mapping[str, Any], way: re.Pattern[str]
 ) -> Iterator[str]:
@@ -86,7 +101,9 @@ def _worse(
     knobs, factor, less = list(setting), WORSE[way], way is not MORE
     best = means.row(0 if less else -1, named=True)
     least = max(best[name] * factor, SMALL if way is ERROR else 0.0)
-    far = pl.col(name) > least if less else pl.col(name) < best[name] / factor
+    far = (
+        pl.col(name) > least if less else pl.col(name) < max(best[name] / factor, _near(best[name]))
+    )
     own = means.filter(far, *(pl.col(k) == v for k, v in setting.items()))
     if own.is_empty():
         return
