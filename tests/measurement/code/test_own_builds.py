@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -19,9 +20,11 @@ from rheostat.measurement.code.own_builds.replayed import (
     PLACE,
     check_flags,
     functions,
+    is_only_call,
     replayed,
 )
 from rheostat.measurement.code.programs.program import Program
+from rheostat.measurement.code.programs.program_inputs import ProgramInput
 from rheostat.measurement.code.sandboxed.sandbox import Bubblewrap, workspace
 from rheostat.measurement.code.toolchain import CLANG, GCC, SANITIZED, build_command
 from rheostat.measurement.code.verdict import NOT_SHOWN
@@ -220,3 +223,46 @@ def test_what_an_archive_holds_and_nothing_asks_for_is_no_part_of_the_program(be
     one = replayed(bench, replace(REAL, files=files, build=build))
     assert one.sources == ("src/main.cc", "lib/draw.c")
     assert set(one.own_flags) == {"src/main.cc", "lib/draw.c"}
+
+
+ONE = Program({"a.c": "#include <math.h>\nint main(int n, char **v) { return pow(n, 2); }\n"},
+              build=("{cc}", "{flags}", "a.c", "-o", "a", "-lm"), run=("./a", "7"))  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "flags", "is_one"), [
+    ("-O2 -pthread a.c -o a -lm", "-O2 -pthread -pthread -lm", True),
+    ("-Wall -O2 a.c -o a -pthread -lm -lm", "-O2 -pthread -lm", True),
+    ("-O2 -O3 a.c -o a", "-O3 -O2", False),
+    ("-O2 a.c -o a", "-O2 -DN=7", False),
+    ("-O2 a.c -o a -lm -lz", "-O2 -lz -lm", False),
+    ("-O2 -lm a.c -o a", "-O2 -lm", False),
+    ("-O2 -Wl,--gc-sections a.c -o a", "-O2 -Wl,--gc-sections", False),
+    ("-O2 -fplugin=x.so a.c -o a", "-O2 -fplugin=x.so", False),
+])  # fmt: skip
+def test_a_call_is_our_own_where_its_words_say_the_same(words, flags, is_one):
+    one = replace(ONE, build=(), flags=tuple(flags.split()))
+    assert is_only_call(ONE, [call("cc", words)], one, GCC) == is_one
+    assert not is_only_call(ONE, [call("c++", words)], one, GCC)
+    assert not is_only_call(replace(ONE, build=("make",)), [call("cc", words)], one, GCC)
+    assert not is_only_call(ONE, [call("cc", words)] * 2, one, GCC)
+
+
+@real
+def test_what_one_call_of_a_compiler_makes_is_not_made_again(bench, monkeypatch):
+    """It is byte by byte what our own command makes; what a shell has called is made again."""
+    began, run = [], Bubblewrap.run
+    monkeypatch.setattr(Bubblewrap, "run", lambda *a, **o: began.append(a[1]) or run(*a, **o))
+    called = replace(ONE, build=("sh", "-c", '"$@"', "sh", *ONE.build))
+    for program, starts in ((ONE, 1), (called, 4)):
+        bench.builds.clear()
+        shutil.rmtree(bench.folder / identity(replayed(bench, program), GCC))
+        assert len(began) == starts
+        began.clear()
+    bench.builds.clear()
+    one = replayed(bench, replace(ONE, name="again", files={**ONE.files, "b.h": ""}))
+    taken = bench.build(one, GCC)
+    bench.builds.clear()
+    own = taken.folder.rename(bench.folder / "taken") / "program"
+    made = bench.build(one, GCC)
+    assert own.read_bytes() == (made.folder / "program").read_bytes()
+    assert bench.run(made, ProgramInput()).status == 4

@@ -11,13 +11,15 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
 
 from rheostat.measurement.code.own_builds.compiler_calls import (
     ARCHIVERS,
     BY_LANGUAGE,
     C_NAMES,
+    CHANGES_NO_CODE,
     CXX_NAMES,
     WITH_OPENMP,
     CompilerCall,
@@ -29,6 +31,8 @@ from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.toolchain import (
     CLANG,
     GCC,
+    BuildKind,
+    build_command,
     compiler_absent,
     family_of,
     objects_of,
@@ -45,6 +49,11 @@ PATH="$PWD/{PLACE}:$PATH" && exec "$@"
 """
 MOST_CALLS_B = 2**20
 """Of one call's words."""
+ANYWHERE = ("-pthread", "-fopenmp")
+"""Flags that say the same wherever and however often they stand."""
+IN_ONE_WORD = re.compile(
+    r"-O\w*|-g\w*|-std=\S+|-[fm](?!plugin|offload)\S+|-[DIU]\S+|-W(?![lpa],)\S+|-w"
+)
 FUNCTION = re.compile(r"^[0-9a-f]+ <(.+)>:$")
 ADDRESS = re.compile(r"\b(?:0x)?[0-9a-f]+ (?=<)|-?0x[0-9a-f]+(?=\(%rip\))")
 
@@ -84,6 +93,9 @@ def replayed(bench: Workbench, program: Program) -> Program:
     if program.language in WITH_OPENMP and not any("-fopenmp" in c.words for c in calls):
         raise NotReplayed("no compiler is called with -fopenmp: the command passes no {flags} on")
     made = program_of(program, calls)
+    if is_only_call(program, calls, made, kind):
+        bench.take(made, kind, recorded)
+        return made
     apart = _apart(bench, recorded, made)
     if apart and (left_out := _not_linked(bench, recorded, made)):
         files = {n: t for n, t in made.files.items() if n not in left_out}
@@ -93,6 +105,47 @@ def replayed(bench: Workbench, program: Program) -> Program:
     if apart:
         raise NotReplayed(f"its calls alone make another {apart[0]}")
     return made
+
+
+def is_only_call(
+    program: Program, calls: Sequence[CompilerCall], made: Program, kind: BuildKind
+) -> bool:
+    """Whether a build is nothing but one call of a compiler, with the words of our own.
+
+    What it makes is then ours, and need not be made again to be compared.
+
+    >>> program = Program({"a.c": ""}, build=("{cc}", "{flags}", "a.c", "-o", "a"))
+    >>> call = CompilerCall("/s", "/s", "cc", ("-O2", "a.c", "-o", "a", "-lm"))
+    >>> [is_only_call(program, [call], replace(program, build=(), flags=flags), GCC)
+    ...  for flags in (("-O2", "-lm"), ("-O3", "-lm"))]
+    [True, False]
+    """
+    if len(calls) != 1 or program.build[0] not in ("{cc}", "{cxx}") or made.own_flags:
+        return False
+    words = _in_parts(calls[0].words)
+    ours = _in_parts(build_command(made, kind)[1:])
+    by_cxx = calls[0].name in CXX_NAMES
+    return by_cxx == made.is_cxx and made.files == program.files and words == ours is not None
+
+
+def _in_parts(words: Sequence[str]) -> tuple[list[str], set[str], list[str]] | None:
+    """Flags in their order, those that may stand anywhere, and what is linked in its order.
+
+    None where places of words mean more than that.
+    """
+    rest, flags, known, linked = iter(words), list[str](), set[str](), list[str]()
+    for word in rest:
+        if word == "-o":
+            next(rest, "")
+        elif word in ANYWHERE:
+            known.add(word)
+        elif not word.startswith("-") or word.startswith("-l"):
+            linked.append(word)
+        elif linked or not IN_ONE_WORD.fullmatch(word):
+            return None
+        elif not CHANGES_NO_CODE.fullmatch(word):
+            flags.append(word)
+    return flags, known, [word for word, _ in groupby(linked)]
 
 
 def _apart(bench: Workbench, recorded: Built, made: Program) -> list[str]:
