@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from rheostat.measurement.code.reached.constant_values import NAME
 from rheostat.measurement.code.reached.constants import CONSTANT
-from rheostat.measurement.code.reached.stated_ranges import FUNCTION
+from rheostat.measurement.code.reached.stated_ranges import functions_of
 
 TOLD_APART = {"float": 2**12, "double": 2**26}
 """Up to which whole numbers fractions and products keep their order."""
@@ -95,11 +95,12 @@ def inexact(code: str) -> dict[tuple[str, str], int]:
 
 def float_flows(code: str) -> dict[str, FloatFlow]:
     """The floating-point values of each function."""
-    return {name: _function(body.splitlines()) for name, _, body in FUNCTION.findall(code)}
+    return {name: _function(rows, defined)
+            for name, (rows, _, defined) in functions_of(code).items()}  # fmt: skip
 
 
-def _function(rows: Sequence[str]) -> FloatFlow:
-    made = FloatFlow(rows, dict(r.strip().split(" = ", 1) for r in rows if " = " in r))
+def _function(rows: Sequence[str], defined: Mapping[str, str]) -> FloatFlow:
+    made = FloatFlow(rows, defined)
     for row in rows:
         if m := STORED.match(row):
             made.stored.setdefault(made.place(m[2]), []).append(m[1])

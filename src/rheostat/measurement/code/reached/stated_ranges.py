@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Self
 
 from rheostat.measurement.code.programs.program_inputs import ProgramInputs
@@ -34,6 +35,30 @@ PARAMETER = re.compile(r"(%[-\w.$]+)(?=,|$)")
 Ends = tuple[int, int]
 
 
+@lru_cache(maxsize=8)
+def functions_of(
+    code: str,
+) -> Mapping[str, tuple[Sequence[str], Sequence[str], Mapping[str, str]]]:
+    """Rows, parameters and values by name of each function; each check asks for the same.
+
+    Parameters
+    ----------
+    code : str
+        LLVM's text.
+
+    Returns
+    -------
+    mapping
+        By the function's name.
+    """
+    made = {}
+    for name, given, body in FUNCTION.findall(code):
+        rows = body.splitlines()
+        defined = dict(r.strip().split(" = ", 1) for r in rows if " = " in r)
+        made[name] = rows, PARAMETER.findall(given), defined
+    return made
+
+
 @dataclass
 class FunctionText:
     """A function's rows, its parameters, its values by name, and places that are set once."""
@@ -46,12 +71,8 @@ class FunctionText:
     @classmethod
     def each(cls, code: str) -> dict[str, Self]:
         """Those of LLVM's text, by name."""
-        made = {}
-        for name, given, body in FUNCTION.findall(code):
-            rows = body.splitlines()
-            defined = dict(r.strip().split(" = ", 1) for r in rows if " = " in r)
-            made[name] = cls(rows, PARAMETER.findall(given), defined, set_once(rows))
-        return made
+        return {name: cls(rows, parameters, defined, set_once(rows))
+                for name, (rows, parameters, defined) in functions_of(code).items()}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -117,11 +138,10 @@ class Stated:
 
     def __init__(self, code: str, stated: Mapping[int, Ends]) -> None:
         self.code, self.stated = code, stated
-        self.rows = {name: body.splitlines() for name, _, body in FUNCTION.findall(code)}
-        self.parameters = {name: PARAMETER.findall(given)
-                           for name, given, _ in FUNCTION.findall(code)}  # fmt: skip
-        self.defined = {name: dict(r.strip().split(" = ", 1) for r in rows if " = " in r)
-                        for name, rows in self.rows.items()}  # fmt: skip
+        functions = functions_of(code)
+        self.rows = {name: rows for name, (rows, _, _) in functions.items()}
+        self.parameters = {name: given for name, (_, given, _) in functions.items()}
+        self.defined = {name: defined for name, (_, _, defined) in functions.items()}
         self.regions = {f: (caller, m[2]) for caller, rows in self.rows.items() for row in rows
                         if (m := REGION.search(row)) and (f := m[1]) in self.rows
                         and _by_pointers(m[2])}  # fmt: skip
@@ -249,8 +269,9 @@ class Stated:
         name = re.escape(function)
         if value not in parameters or function == "main":
             return None
+        call = re.compile(rf"call [^@]*@{name}\((.*?)\)(?:,| #|$)")
         calls = [(caller, m[1]) for caller, rows in self.rows.items() for row in rows
-                 if (m := re.search(rf"call [^@]*@{name}\((.*?)\)(?:,| #|$)", row))]  # fmt: skip
+                 if function in row and (m := call.search(row))]  # fmt: skip
         if len(calls) + 1 != len(re.findall(rf"@{name}(?![-\w.$])", self.code)):
             return None
         at = parameters.index(value)
