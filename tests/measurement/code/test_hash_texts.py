@@ -209,6 +209,36 @@ def test_a_variable_that_takes_in_text_from_a_constant_on_is_a_hash_and_no_gener
         assert DataHashes([generator]).rolled("place") == set()
 
 
+PASSED = OF_TEXT.replace("place(ptr %name)", "place(ptr %name, i32 %seed)").replace(
+    "  store i32 -2128831035, ptr %h",
+    """  %seed.addr = alloca i32
+  store i32 %seed, ptr %seed.addr
+  %0 = load i32, ptr %seed.addr
+  %first = mul i32 %0, 16777619
+  store i32 %first, ptr %h""",
+)
+CALLER = """define i32 @main(ptr %argv) {
+  %k = alloca i32
+  store i32 -2128831035, ptr %k
+STEPPED
+  %4 = load i32, ptr %k
+  %5 = call i32 @place(ptr %argv, i32 %4)
+}
+"""
+
+
+@pytest.mark.parametrize(("stepped", "begins"), [
+    ("", {"%h", "%seed.addr"}), ("  %3 = call i32 @draw()\n  store i32 %3, ptr %k", set()),
+    ("  store ptr @place, ptr %p", set()),
+    ("  %3 = load i32, ptr %k\n  %6 = add i32 %3, 1\n  store i32 %6, ptr %k", set()),
+])  # fmt: skip
+def test_a_hash_may_begin_with_a_constant_that_is_passed_to_it_and_not_with_what_counts(
+    stepped, begins
+):
+    codes = [PASSED, CALLER.replace("STEPPED", stepped)]
+    assert DataHashes(codes).rolled("place") == begins
+
+
 SETTLED = """define i32 @main(ptr %argv) {
   %1 = load i32, ptr %sum
   store i32 %1, ptr %was

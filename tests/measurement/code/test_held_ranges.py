@@ -55,6 +55,10 @@ int main(int argc, char **argv) {
       if (m < 1440) count[m]++;
     for (int m = all[i].leave; m < all[i].arrive && m < 1440; m++) count[m]++; /* proved */
     if (count[all[i].leave] < 1440) cut++; /* open: a sum */
+    int five = 0;
+    for (int k = 0; k < 5; k++) five += all[k * n / 5].leave;
+    if (five < 7200) cut++; /* proved: five of them */
+    if (five < 5995) cut++; /* open */
   }
   printf("%d %d\\n", cut, count[700]);
   return 0;
@@ -150,7 +154,7 @@ def test_what_is_drawn_from_a_range_stays_in_it_wherever_it_is_kept():
     rows = TRIPS.splitlines()
     assert {n for n in before if "/* proved" in rows[n - 1]} == before - after
     assert {n for n in before if "/* open" in rows[n - 1]} == after
-    assert len(before) == 7
+    assert len(before) == 9
 
 
 @pytest.mark.skipif(bool(LACKING), reason=LACKING)

@@ -95,6 +95,20 @@ static long least_of(const int *a, int n) {
   }
   return least;
 }
+static long rings_of(const int *a, int n) {
+  int least = -1;
+  for (int r = 0; r <= a[n / 3]; r++) {
+    if (least >= 0) { /* open: from the second turn on */
+      if (r < 1) return 6; /* proved: it only counts up from 0 */
+    }
+    least = a[r % n] & 1023;
+  }
+  for (int q = a[n / 5] & 7, k = 0; q <= a[n / 7]; q++, k = q * 3) {
+    if (q < 0) return 7; /* open: it begins with data */
+    if (k < 0) return 8; /* open: it is a product */
+  }
+  return least;
+}
 int main(int argc, char **argv) {
   int n = argc > 1 ? atoi(argv[1]) : 100;
   unsigned s = argc > 2 ? strtoul(argv[2], NULL, 10) : 1;
@@ -104,7 +118,8 @@ int main(int argc, char **argv) {
   if (argc > 3) n = 0; /* proved: two arguments */
   int m = atoi(argv[1]);
   printf("%ld\\n", four(a, m) + early(a, m) + promised(m, a, a) + shared(m) + counted(a, m) +
-         least_of(a, m));
+         least_of(a, m) +
+         rings_of(a, m));
   return n;
 }
 """

@@ -93,6 +93,10 @@ NEVER = {
     "if (w[5]) sum++; }",
     "memory": "{ char *p = malloc(1ul << 60); sum += a[i] % 1000; if (p) sum += 1 + *p; free(p); }",
     "memory that there always was": "{ void *p = malloc(8); sum += a[i] % 1000 + !p; free(p); }",
+    "memory that failed, or another thing": "{ int *p = malloc(8), no = a[i] == 777777 || !p; "
+    "sum += a[i] % 1000; if (!no) sum++; else sum--; sum--; free(p); }",
+    "memory that failed, set elsewhere": "{ int *p = malloc(8), no = !p; if (a[i] % 4096 == 5) "
+    "*(i % 8 == 77 ? &no : p) = 1; sum += a[i] % 1000; if (!no) sum++; sum--; free(p); }",
     "factor of a margin": "{ static double top; sum += a[i] % 1000; "
     "if (a[i] > top * 1.0000000001) top = a[i]; }",
     "tiny bound": "{ double d = a[i] % 64 - 7.0; sum += a[i] % 1000; if (fabs(d) < 1e-9) sum++; }",
@@ -175,9 +179,9 @@ REACHED = {
   {
     unsigned *b = malloc(n * sizeof *b), *c = malloc(n * sizeof *c);
     failed = !b || !c;
-    if (!failed)
 #pragma omp for
-      for (int i = 0; i < n; i++) sum += (c[i] = b[i] = a[i]) % 1000;
+    for (int i = 0; i < n; i++)
+      if (!failed) sum += (c[i] = b[i] = a[i]) % 1000;
     free(b); free(c);
   }
   if (failed) return 1;""",

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from rheostat.measurement.code.parsing.precision import SINGLE_PRECISION
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.reached.marked_runs import _refused
-from rheostat.measurement.code.reference import SINGLE_PRECISION
 from rheostat.measurement.code.sandboxed.capture import SandboxRun
 
 

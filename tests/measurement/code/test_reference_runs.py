@@ -153,13 +153,25 @@ def test_in_double_precision_and_where_a_person_says_it_the_tolerance_is_never_w
     tools, box, tmp_path
 ):
     box.says["original", "run extended"] = done("sum 2")
-    assert reference_of(box, tmp_path, count=1).agreed.relative == 1e-9
+    double = replace(program("original"), files={"a.c": "double original;"})
+    assert reference_of(box, tmp_path, count=1, original=double).agreed.relative == 1e-9
     plain = Tolerance(relative=1e-12)
     single = replace(program("original"), files=SINGLE_SUM)
     assert reference_of(box, tmp_path, tolerance=plain, original=single).agreed == plain
     assert box.asked("build extended") == []
     opencl = replace(program("original", "opencl"), files=SINGLE_SUM)
     assert reference_of(box, tmp_path, original=opencl).agreed.relative == 1e-6
+
+
+def test_whole_numbers_agree_to_all_digits_also_behind_a_point(tools, box, tmp_path):
+    agreed = reference_of(box, tmp_path, count=1).agreed
+    assert not agreed.close("123456789012.34", "123456789012.35")
+    double = replace(program("original"), files={"a.c": "double original;"})
+    assert reference_of(box, tmp_path, count=1, original=double).agreed.close(
+        "123456789012.34", "123456789012.35"
+    )
+    said = Tolerance(relative=1e-9)
+    assert reference_of(box, tmp_path, count=1, tolerance=said).agreed == said
 
 
 def test_results_on_standard_error_are_output_where_there_are_no_others(tools, box, tmp_path):

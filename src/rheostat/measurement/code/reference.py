@@ -7,7 +7,6 @@ candidate cannot do better.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,14 +21,13 @@ from rheostat.measurement.code.costs.work_counts import WorkCounts, count_flops,
 from rheostat.measurement.code.device_kernels.opencl_on_host import NotKnown, on_own_library
 from rheostat.measurement.code.parsing import diagnostics
 from rheostat.measurement.code.parsing.compare_output import (
-    DOUBLE,
-    SINGLE,
     Tolerance,
     computed_times,
     differences,
     output_lines,
     repeated_times,
 )
+from rheostat.measurement.code.parsing.precision import within_precision
 from rheostat.measurement.code.programs.expected import SPARE_S, Expected
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.programs.program_inputs import ProgramInput, powers_of_two
@@ -58,8 +56,6 @@ OneKind = tuple[str, str, bool, frozenset[str]]
 OneWay = Counter[OneKind]
 DRAWS = 12
 """Inputs that are drawn for each admitted one, at most."""
-SINGLE_PRECISION = re.compile(r"\b(?:float|__half)\d*\b|\bhalf\d*\b(?=\s*[*&]?\s*\w+\s*[\[;,=()])")
-"""``half`` is a type before a name, and a name like others elsewhere."""
 
 
 @dataclass
@@ -252,9 +248,8 @@ class Reference:
         _ = self.built, self.expected, self.small
         tolerance = replace(self.tolerance, computed=computed_times(self._times))
         if tolerance.relative is None:
-            single = SINGLE_PRECISION.search("\n".join(self.original.files.values()))
-            relative = max(SINGLE, self._rounded) if single else DOUBLE
-            tolerance = replace(tolerance, relative=relative)
+            text = "\n".join(self.original.files.values())
+            tolerance = within_precision(tolerance, text, lambda: self._rounded)
         if why := self._faults.not_its_own(self.built, self._otherwise, tolerance):
             raise DataError(self._name, [why])
         return tolerance

@@ -8,7 +8,7 @@ the program multiplies nothing else by it.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -73,6 +73,7 @@ class DataHashes:
     """
 
     def __init__(self, codes: Sequence[str]) -> None:
+        self.codes = codes
         self.bodies = {one[0]: _body(*one) for code in codes for one in FUNCTION.findall(code)}
 
     def factor(self, said: str) -> int:
@@ -159,7 +160,7 @@ class DataHashes:
         return made
 
     def rolled(self, name: str) -> set[str]:
-        """A function's variables that hash text or kept data: each starts with a constant.
+        """A function's variables that hash text or kept data: each starts with constants.
 
         Parameters
         ----------
@@ -167,24 +168,55 @@ class DataHashes:
             The function.
         """
         f = self.bodies[name]
-        return {place for place, values in f.stores.items()
-                if f.defined.get(place, "").startswith("alloca i") and self._rolls(f, place, values)
-                }  # fmt: skip
+        own = [(place, values) for place, values in f.stores.items()
+               if f.defined.get(place, "").startswith("alloca i")]  # fmt: skip
+        made = {place for place, values in own if self._rolls(f, place, values)}
+        begin = {place for place, values in own if made and {*values} <= {*f.parameters}
+                 and all(self._of_constants(f, v) for v in values)}  # fmt: skip
+        return made | begin
 
     def _rolls(self, f: HashedBody, place: str, values: Sequence[str]) -> bool:
-        """Whether all that is stored there is a constant or made of itself, and some of data."""
-        steps = [v for v in values if v.startswith("%")]
+        """Whether all that is stored there is of constants or made of itself, and some of data."""
         own, _ = f.kind(place)
-        if len(steps) == len(values) or not steps:
+        steps = [v for v in values if own in self.origins(f, v)]
+        if not steps or not all(self._of_constants(f, v) for v in values if v not in steps):
             return False
         every = [self.origins(f, v) for v in steps]
         return (
-            all(own in read for read in every)
+            len(steps) < len(values)
             and any(
                 TEXT.match(g.defined.get(v, "")) for step in steps for g, v in self.made_of(f, step)
             )
             and not any(kind in self.stepped for read in every for kind in read if kind != own)
         )
+
+    def _of_constants(self, f: HashedBody, value: str) -> bool:
+        """Whether a value is a constant, also one that other functions keep and pass on.
+
+        What counts is none: a generator may be a product of that.
+        """
+        for g, v in self.made_of(f, value):
+            said = g.defined.get(v, "")
+            if m := LOADED.match(said):
+                known = g.stores.get(m[1]) and g.kind(m[1])[0] not in self.stepped
+                if not (known and g.defined.get(m[1], "").startswith("alloca i")):
+                    return False
+            elif not (STEP.match(said) or not VALUE.match(v)
+                      or (v in g.parameters and self._is_passed(g, v))):  # fmt: skip
+                return False
+        return True
+
+    def _is_passed(self, f: HashedBody, parameter: str) -> bool:
+        """Whether all that a function gets there is known: nothing but calls has its name."""
+        key = f.name, f.parameters.index(parameter)
+        named = sum(len(re.findall(rf"@{re.escape(f.name)}\b(?![-.$])", c)) for c in self.codes)
+        return key in self._given and named == 1 + self._calls[f.name]
+
+    @cached_property
+    def _calls(self) -> Mapping[str, int]:
+        """How often each function is called by its name."""
+        return Counter(m[1] for f in self.bodies.values() for said in f.defined.values()
+                       if (m := CALL.search(said)))  # fmt: skip
 
     @cached_property
     def stepped(self) -> set[str]:

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
 from rheostat.errors import DataError
 from rheostat.measurement.code.parsing import linear_regex
@@ -38,8 +39,9 @@ class Tolerance:
     Parameters
     ----------
     relative : float, optional
-        Of a number with a fraction or exponent; by default that of double precision or, in an
-        original with ``float``, of single precision (`Reference.agreed`).
+        Of a number with a fraction or exponent; by default that of double precision, in an
+        original with ``float`` of single precision, in one of whole numbers none
+        (`Reference.agreed`).
     absolute : float
         The same, of numbers near 0.
     ulps : int
@@ -56,6 +58,9 @@ class Tolerance:
     --------
     >>> Tolerance().close("1.0000001", "1.0"), Tolerance().close("101", "100")
     (True, False)
+    >>> cents = Tolerance(relative=0.0, absolute=0.0, ulps=0)
+    >>> cents.close("90071992547409.93", "90071992547409.92"), cents.close("1.50", "1.5")
+    (False, True)
     """
 
     relative: float | None = None
@@ -83,6 +88,8 @@ class Tolerance:
             return True
         if re.fullmatch(r"[-+]?\d+", value) and re.fullmatch(r"[-+]?\d+", expected):
             return int(value) == int(expected)
+        if not (self.relative or self.relative is None or self.absolute or self.ulps):
+            return Decimal(value) == Decimal(expected)
         a, b = float(value), float(expected)
         if not (math.isfinite(a) and math.isfinite(b)):
             return False

@@ -39,8 +39,10 @@ Range = tuple[int, int]
 def held_ranges(
     text: str, ends: Collection[int], optimised: Callable[[str], str | None],
     bytes_of: Callable[[str], set[int] | None],
-) -> str | None:  # fmt: skip
-    """The text as the compiler leaves it where it knows what memory holds; None without a proof.
+) -> tuple[str, str] | None:  # fmt: skip
+    """The text where the compiler knows what memory holds, and as it leaves that.
+
+    None without a proof.
 
     Parameters
     ----------
@@ -59,11 +61,11 @@ def held_ranges(
     for _ in range(TURNS if asked.cells else 0):
         made = optimised(asked.text(held))
         came = bytes_of(made) if made else None
-        if came is None:
+        if made is None or came is None:
             return None
         more = asked.guessed(asked.kept(came), held)
         if more == held:
-            return made if held else None
+            return (asked.text(held, asks=False), made) if held else None
         held = more
     return None
 
@@ -83,13 +85,13 @@ class _Held:
         self.grown = Counter[tuple[int, int]]()
         self.tried = set[int]()
 
-    def text(self, held: Mapping[int, Range]) -> str:
-        """With ranges at the loads, and marks of each end before each store."""
+    def text(self, held: Mapping[int, Range], *, asks: bool = True) -> str:
+        """With ranges at the loads, and marks of each end before each store that it asks."""
         before: dict[int, list[str]] = {}
         behind: dict[int, str] = {}
         self.asked = []
         for i, c in self.cells.items():
-            for row in c.stores:
+            for row in c.stores if asks else ():
                 before[row] = list(self._asked(i, row, c.type_))
             if i in held:
                 low, high = held[i]

@@ -20,6 +20,7 @@ from rheostat.measurement.code.altered.more_marks import (
     without_other_sizes,
 )
 from rheostat.measurement.code.case import Case
+from rheostat.measurement.code.parsing.precision import SINGLE_PRECISION
 from rheostat.measurement.code.programs.expected import Expected
 from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.reached.choices import MOST_ROW, compares_difference
@@ -47,7 +48,7 @@ from rheostat.measurement.code.reached.stated_ranges import stated_ends
 from rheostat.measurement.code.reached.sums import Digits
 from rheostat.measurement.code.reached.touched_bounds import without_touched
 from rheostat.measurement.code.reached.unread_entries import given
-from rheostat.measurement.code.reference import SINGLE_PRECISION, OneKind, OneWay
+from rheostat.measurement.code.reference import OneKind, OneWay
 from rheostat.measurement.code.surroundings.same_text import without_blanks
 from rheostat.measurement.code.toolchain import compiler_absent
 from rheostat.measurement.code.verdict import Finding

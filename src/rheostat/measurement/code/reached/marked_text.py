@@ -40,6 +40,7 @@ from rheostat.measurement.code.reached.marks import (
     byte_at,
     stored,
 )
+from rheostat.measurement.code.reached.memory_failures import tells_failure
 from rheostat.measurement.code.reached.numbers import cut_numbers
 from rheostat.measurement.code.reached.quotients import Remainder, remainders, rounded
 from rheostat.measurement.code.reached.reciprocals import rounded_reciprocals
@@ -58,6 +59,7 @@ from rheostat.measurement.code.reached.truths import (
     ends_text,
     is_only_kept,
     maker,
+    targets_of,
 )
 from rheostat.measurement.code.reached.unread_entries import of_table, read_entries, tables
 from rheostat.measurement.code.reached.whole_numbers import told_apart
@@ -215,14 +217,16 @@ class _Marker:
 
     def _compared(self, m: re.Match[str], row: str, branch: re.Match[str] | None) -> Iterator[str]:
         at, asked = self._place(row), WAYS.get(m["how"][-2:])
-        targets = _targets(branch, m["value"])
+        targets = targets_of(branch, m["value"])
         if at is None or asked is None or m["type"].startswith("<"):
             return
         made = maker(m["one"], self.rows, self.defined)
         if "null" in m["other"] and not of_table(made, self.defined):
             yield from self._with_null(m, at, targets)
             return
-        if ends_text(m, targets, self.rows) or self._is_stated(m, *asked, targets):
+        if ends_text(m, targets, self.rows) or tells_failure(m, self.rows, self.defined):
+            return
+        if self._is_stated(m, *asked, targets):
             return
         how, value, constant = asked[0], m["one"], self._constant(m["other"])
         if other := self._constant(m["one"]):
@@ -265,7 +269,7 @@ class _Marker:
         at, m = self._place(row), MADE_TRUE.match(row)
         exchange = m and m["pair"] and "with.overflow" not in self.defined.get(m["pair"], "")
         if at and m and not (exchange or (m["of"] and self._constant(m["of"]))):
-            yield from self._kept(Comparison(at, "eq", "true", True, self.made.end, _targets(
+            yield from self._kept(Comparison(at, "eq", "true", True, self.made.end, targets_of(
                 branch, m["value"]), self.function), m["value"])  # fmt: skip
 
     def _constant(self, operand: str) -> str:
@@ -393,8 +397,3 @@ class _Marker:
         self.made.end += 2
         yield f"  {name} = zext i1 {value} to i64"
         yield from stored(comparison.offset, name)
-
-
-def _targets(branch: re.Match[str] | None, value: str) -> tuple[str, str] | None:
-    """Where a branch goes if it is this value that decides it."""
-    return (branch[2], branch[3]) if branch is not None and branch[1] == value else None

@@ -25,6 +25,7 @@ from rheostat.measurement.code.programs.program import Program
 from rheostat.measurement.code.programs.program_inputs import ProgramInput
 from rheostat.measurement.code.reached.choices import MOST_ROW
 from rheostat.measurement.code.reached.margin_runs import Margin, margins
+from rheostat.measurement.code.reached.margins_on_data import Mutated, without_needed
 from rheostat.measurement.code.reached.marked_builds import (
     ARRAYS,
     LINKED,
@@ -113,9 +114,20 @@ def never_shown(case: Case) -> list[Finding]:
     with case.bench.run_folder("mutants") as place:
         runs = _Mutants(case, made, place)
         few = [m for m in runs.margins() if not _rounds_up(case, m.site)]
+        few = without_needed(case, _for_other_data(made), few)
         left = _without_known(case, runs, place)
     return [*(Finding("output", *q.site.at[:2], SAID.format(q.words)) for q in left),
             *(Finding("output", *m.site.at[:2], m.said) for m in few)]  # fmt: skip
+
+
+def _for_other_data(made: _WithMutants) -> Mutated:
+    """What is run on other data with a near number in the place of another."""
+
+    def row(margin: Margin | None, value: float) -> bytes:
+        return _constants([(margin.site, value, 0)])[0] if margin else _number(NONE)
+
+    texts = made.built.program.files
+    return Mutated(texts, [name for name in texts if name.endswith(".ll")], RUNTIME, row)
 
 
 def _rounds_up(case: Case, site: Site) -> bool:

@@ -5,9 +5,10 @@ gone then cannot be set, whatever is drawn, so that no run has to show it: the r
 fours where a size is a multiple of four, the early end of a size that is never 0.  A value that
 comes near an end of what is kept of it is one more mark, of being beyond that.
 
-Nothing rests on what overflows or on a promise: sums wrap, attributes, `restrict` and assumptions
-are left out, and a mark may be the last thing that a program does.  That pointers stay within what
-they point to, and go to what they are of, is taken as every build takes it.
+Nothing rests on what overflows or on a promise: sums wrap (but for `own_counters`), attributes,
+`restrict` and assumptions are left out, and a mark may be the last thing that a program does.  That
+pointers stay within what they point to, and go to what they are of, is taken as every build takes
+it.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from rheostat.measurement.code.reached.held_ranges import held_ranges, range_sai
 from rheostat.measurement.code.reached.marked_builds import LINKED
 from rheostat.measurement.code.reached.marks import Marked, still_asked
 from rheostat.measurement.code.reached.open_marks import Left, left_by
+from rheostat.measurement.code.reached.own_counters import own_counters
 from rheostat.measurement.code.reached.room import ArrayRoom
 from rheostat.measurement.code.reached.stated_ranges import (
     OWN,
@@ -49,6 +51,10 @@ PEELED = (*BUILD[:2], BUILD[2].replace(
     "-fno-unroll-loops", "-mllvm -unroll-peel-count=1").replace(
     f"-o - {FILE}", f"-o first.ll {FILE} && " + BUILD[2].replace(FILE, "first.ll")))  # fmt: skip
 """The first turn of each loop by itself: behind it a count is not 0, and something was seen."""
+UNROLLED = (*BUILD[:2], BUILD[2].replace(
+    "-fno-unroll-loops", "-mllvm -unroll-threshold=2000 -mllvm -unroll-full-max-count=16"
+))  # fmt: skip
+"""All turns of short loops: what a sum of five parts comes to."""
 OF_BYTE = re.compile(r"  store i8 1, ptr getelementptr \(i8, ptr @rheostat_reached, i64 (\d+)\)")
 OF_WAY = re.compile(r"  store i8 1, ptr (%rheostat_reached\.(\d+)(?:\.too)?)\.at$")
 OF_TRUTH = re.compile(r"  (%rheostat_reached\.\d+) = zext i1 ")
@@ -154,7 +160,10 @@ def _compiled(case: Case, text: str, *, alone: bool) -> Iterator[str | None]:
     yield _optimised(case, PEELED, text)
     if alone:
         stated = {end for pair in stated_ends(case.original.inputs).values() for end in pair}
-        yield held_ranges(text, stated, partial(_optimised, case, AS_WRITTEN), _bytes_of)
+        held = held_ranges(text, stated, partial(_optimised, case, AS_WRITTEN), _bytes_of)
+        if held:
+            yield held[1]
+            yield _optimised(case, UNROLLED, held[0])
 
 
 def _optimised(case: Case, build: Sequence[str], text: str) -> str | None:
@@ -197,7 +206,7 @@ class _AnyInput:
     ) -> None:  # fmt: skip
         self.stated = Stated(code, stated_ends(inputs))
         self.inputs, self.ends, self.alone = inputs, ends, alone
-        self.truths = set(OF_TRUTH.findall(code))
+        self.truths, self.counters = set(OF_TRUTH.findall(code)), own_counters(code)
         self.numbers = 0
 
     def rows(self, every: Iterator[str]) -> Iterator[str]:
@@ -274,4 +283,6 @@ class _AnyInput:
         m = MANY.match(row) if function == "main" else None
         if m and m["value"] == next(iter(self.stated.parameters["main"]), ""):
             return f"  store i32 {len(self.inputs.arguments) + 1}, ptr {m['place']}"
+        if (function, row.strip().partition(" = ")[0]) in self.counters:
+            return row
         return PROMISED.sub("", WRAPS.sub(r"\1 ", row))

@@ -83,3 +83,8 @@ def is_only_kept(value: str, rows: Sequence[str]) -> bool:
             elif not (m or (kept and used.search(f" {kept['value']}"))):
                 return False
     return True
+
+
+def targets_of(branch: re.Match[str] | None, value: str) -> tuple[str, str] | None:
+    """Where a branch goes if it is this value that decides it."""
+    return (branch[2], branch[3]) if branch is not None and branch[1] == value else None
