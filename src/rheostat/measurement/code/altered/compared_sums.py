@@ -73,7 +73,7 @@ def compared_sums(code: str, theirs: Callable[[str], bool]) -> dict[str, str]:
         for row in body.rows if sums else ():
             m = COMPARED.match(row)
             if m and _with_itself(body, m, sums) and not theirs(row):
-                made[row] = _of_few_bits(m)
+                made[row] = few_bits(m)
     return made
 
 
@@ -104,7 +104,14 @@ def _with_itself(body: _SummedBody, m: re.Match[str], sums: set[str]) -> bool:
                for p, kept in ways)  # fmt: skip
 
 
-def _of_few_bits(m: re.Match[str]) -> str:
+def few_bits(m: re.Match[str]) -> str:
+    """A comparison for equality that looks at three bits.
+
+    Parameters
+    ----------
+    m : re.Match
+        Of `COMPARED`.
+    """
     value, of = m["value"], m["type"]
     return (f"  {value}.sums = xor {of} {m['one']}, {m['other']}\n"
             f"  {value}.few = and {of} {value}.sums, 7\n"

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from rheostat.measurement.code.altered.compared_sums import compared_sums
 from rheostat.measurement.code.altered.data_folds import DataFolds
 from rheostat.measurement.code.altered.data_hashes import DataHashes
+from rheostat.measurement.code.altered.power_sums import power_sums
 from rheostat.measurement.code.reached.stated_ranges import FUNCTION
 
 STORED = re.compile(
@@ -137,8 +138,9 @@ def factors_in(code: str) -> set[int]:
 
 
 def weakened(
-    code: str, known: set[int], *, xor: bool = False, theirs: Callable[[str], bool] = _no_row
-) -> tuple[str, str]:
+    code: str, known: set[int], *, xor: bool = False, theirs: Callable[[str], bool] = _no_row,
+    original_sums: Callable[[], bool] = bool,
+) -> tuple[str, str]:  # fmt: skip
     """LLVM's text whose hashes keep three bits, and a row of it; both empty where there are none.
 
     Parameters
@@ -151,11 +153,15 @@ def weakened(
         Whether values that are put together by exclusive or alone are hashes, too.
     theirs : callable
         Whether a row is made of a line that the original has as well: its hash is no question.
+    original_sums : callable
+        Whether the original compares sums of products as well, asked where the text does.
     """
     found_at = compared_sums(code, theirs)
     data = DataHashes([code])
     made = {(f, v) for f, v, factor in data.used() if factor % 2**32 not in known}
     made |= set(DataFolds(data).used())
+    if (sums := power_sums(code, data, theirs)) and not original_sums():
+        found_at |= sums
     for name, _, body in FUNCTION.findall(code):
         if OF_LIBRARY.match(name):
             continue

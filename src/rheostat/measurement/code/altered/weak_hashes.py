@@ -6,7 +6,9 @@ share one.  Who compares the texts, too, prints the same then.
 
 from __future__ import annotations
 
+from rheostat.measurement.code.altered.data_hashes import DataHashes
 from rheostat.measurement.code.altered.hash_texts import mixes_by_xor, weakened
+from rheostat.measurement.code.altered.power_sums import power_sums
 from rheostat.measurement.code.case import Case
 from rheostat.measurement.code.parsing.compare_output import differences
 from rheostat.measurement.code.programs.program import Program
@@ -44,7 +46,12 @@ def weak_hashes(case: Case) -> list[Finding]:
     whole = [made.said.stdout for made in compiler_texts(case, program) if made.ok]
     ours = [made.said.stdout for made in compiler_texts(case, case.original) if made.ok]
     xor = not any(map(mixes_by_xor, ours))
-    weak = [weakened(code, known, xor=xor, theirs=lines_of_original(case, code)) for code in whole]
+
+    def original_sums() -> bool:
+        return any(power_sums(code, DataHashes([code])) for code in ours)
+
+    weak = [weakened(code, known, xor=xor, theirs=lines_of_original(case, code),
+                     original_sums=original_sums) for code in whole]  # fmt: skip
     if not any(text for text, _ in weak) or len(whole) < len(program.sources):
         return []
     texts = {f"weak{i}.ll": text or code
