@@ -88,3 +88,27 @@ def test_memory_that_is_registered_no_longer_is_the_hosts_alone(tmp_path):
     run = ran(MEMORY.replace("LAST", "rows<<<1, 1>>>(h, nullptr, 0, 0);"), tmp_path)
     assert run.returncode == 70
     assert "kernel rows: argument 1 points at memory of the host" in run.stderr
+
+
+CONVERTS = r"""
+#include <cstdio>
+#include <cmath>
+__global__ void k(float x, double y, unsigned u, long long l) {
+  printf("%d %d %u %u %lld %lld ", __float2int_rn(x), __float2int_rz(-x), __float2uint_ru(x),
+         __double2uint_rd(y), __double2ll_rn(y), __float2ll_ru(-x));
+  printf("%llu %.1f %.1f %.1f %.1f ", __double2ull_rz(y), __uint2float_rn(u), __ll2double_rn(l),
+         __double2float_rn(y), __int2float_rn(-3));
+  printf("%d %d %.2f\n", __double2hiint(1.0), __double2loint(y), __hiloint2double(1072693248, 0));
+}
+int main() { k<<<1, 1>>>(2.5f, 3.75, 4000000000u, -5); cudaDeviceSynchronize(); }
+"""
+
+
+@needs
+def test_conversions_round_as_their_names_say_here_and_translated(tmp_path):
+    said = "2 -2 3 3 4 -2 3 4000000000.0 -5.0 3.8 -3.0 1072693248 0 1.00\n"
+    assert ran(CONVERTS, tmp_path).stdout == said
+    (tmp_path / "b.cc").write_text(from_cuda(CONVERTS, "serial").text)
+    subprocess.run(["g++", "-w", tmp_path / "b.cc", "-o", tmp_path / "b"], check=True)
+    made = subprocess.run([tmp_path / "b"], check=True, capture_output=True, text=True)
+    assert made.stdout == said

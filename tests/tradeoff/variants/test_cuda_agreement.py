@@ -1,5 +1,6 @@
 """Barriers in loops and branches on what threads have read: they agree, or the program ends."""
 
+import re
 import shutil
 import subprocess
 
@@ -63,11 +64,13 @@ int main(int argc, char **argv) {
 """
 
 
-def ran(text: str, folder) -> subprocess.CompletedProcess:
+def ran(text: str, folder, *given: str) -> subprocess.CompletedProcess:
     (folder / "a.cc").write_text(from_cuda(text, "openmp").text)
     build = ["g++", "-w", "-O1", "-fopenmp", folder / "a.cc", "-o", folder / "a"]
     subprocess.run(build, check=True, capture_output=True)
-    return subprocess.run([folder / "a"], check=False, capture_output=True, text=True, env={})
+    return subprocess.run(
+        [folder / "a", *given], check=False, capture_output=True, text=True, env={}
+    )
 
 
 @compiles
@@ -94,17 +97,105 @@ def test_threads_that_part_before_a_barrier_end_the_program(old, new, tmp_path):
             "rounds + (odd_one", "rounds - 3 * (odd_one"
         )
     run = ran(text, tmp_path)
-    assert (run.returncode, run.stdout) == (-6, "")
+    assert (run.returncode, run.stdout) == (1, "")
     assert "threads of a block part before a barrier" in run.stderr
 
 
-@pytest.mark.parametrize(
-    "asked",
-    ["again > threadIdx.x", "again > t", "again > 2 * rounds", "c[t]", "int own = c[1]"],
-)
-def test_what_hangs_on_the_index_of_a_thread_is_refused(asked):
+@compiles
+@pytest.mark.parametrize("asked", ["again > threadIdx.x", "again > t", "again > 2 * rounds"])
+def test_what_hangs_on_the_index_of_a_thread_is_asked_of_each(asked, tmp_path):
     text = SORT.replace("while (again)", f"while ({asked})").replace(
         "rounds = *count / 2 + 1", "rounds = t"
     )
+    run = ran(text, tmp_path)
+    assert run.returncode == 1
+    assert re.fullmatch(r"line \d+: threads of a block part before a barrier\n", run.stderr)
+
+
+def test_a_condition_that_declares_is_refused():
     with pytest.raises(DataError, match="a barrier that not all threads of a block may reach"):
-        from_cuda(text, "openmp")
+        from_cuda(SORT.replace("while (again)", "while (int own = c[1])"), "openmp")
+
+
+TURNS = r"""
+#include <cstdio>
+#include <cstdlib>
+__global__ void k(int *a, const int *b, int n) {
+  extern __shared__ int part[];
+  int t = threadIdx.x, left = n, rounds = 0;
+  for (int i = t; i < n; i += blockDim.x) {
+    part[t] = b[i];
+    __syncthreads();
+    a[i] = part[(t + 1) % blockDim.x];
+    __syncthreads();
+  }
+  do {
+    part[t] = a[t] + rounds;
+    __syncthreads();
+    left -= part[0] % 2 ? 2 : 3;
+    __syncthreads();
+    if (left == 7) break;
+    rounds++;
+  } while (left > 0);
+  int i = t + blockDim.x * 0;
+  while (i < n) {
+    __syncthreads();
+    a[i] += 100 * rounds;
+    i += blockDim.x;
+  }
+  if (t < n) {
+    part[t] = a[t];
+    __syncthreads();
+    if (t + 1 < blockDim.x) a[t] += 10000 * (part[t + 1] > part[t]);
+  }
+}
+int main(int argc, char **argv) {
+  int n = atoi(argv[1]), h[64], *a, *b;
+  cudaMalloc(&a, sizeof h);
+  cudaMalloc(&b, sizeof h);
+  for (int i = 0; i < n; i++) h[i] = i * 7 % 10;
+  cudaMemcpy(b, h, sizeof h, cudaMemcpyHostToDevice);
+  k<<<1, atoi(argv[2]), 64 * sizeof(int)>>>(a, b, n);
+  cudaMemcpy(h, a, sizeof h, cudaMemcpyDeviceToHost);
+  for (int i = 0; i < n; i++) printf("%d ", h[i]);
+}
+"""
+
+
+def wanted(n: int, threads: int) -> list[int]:
+    b = [i * 7 % 10 for i in range(n)]
+    a = [b[i // threads * threads + (i % threads + 1) % threads] for i in range(n)]
+    left, rounds, first = n, 0, a[0]
+    while True:
+        left -= 2 if (first + rounds) % 2 else 3
+        if left == 7:
+            break
+        rounds += 1
+        if left <= 0:
+            break
+    a = [v + 100 * rounds for v in a]
+    more = [10000 * (a[t + 1] > a[t]) if t + 1 < threads else 0 for t in range(threads)]
+    return [v + (more[i] if i < threads else 0) for i, v in enumerate(a)]
+
+
+@compiles
+def test_loops_around_barriers_that_each_thread_counts(tmp_path):
+    assert ran(TURNS, tmp_path, "16", "4").stdout.split() == [str(v) for v in wanted(16, 4)]
+    for n, threads in ((12, 4), (8, 8), (15, 5)):
+        run = subprocess.run([tmp_path / "a", str(n), str(threads)], check=True,
+                             capture_output=True, text=True)  # fmt: skip
+        assert run.stdout.split() == [str(v) for v in wanted(n, threads)]
+    parted = subprocess.run([tmp_path / "a", "6", "4"], check=False, capture_output=True, text=True)
+    assert (parted.returncode, parted.stdout) == (1, "")
+    assert "threads of a block part before a barrier" in parted.stderr
+
+
+@pytest.mark.parametrize(("old", "new", "match"), [
+    ("if (left == 7) break;", "if (left == 7) continue;", "line 18: a turn is left"),
+    ("int i = t; i < n; i += blockDim.x", "int q = 0, i = t; i < n; q++, i += blockDim.x",
+     "line 7: a loop around a barrier"),
+])  # fmt: skip
+def test_a_turn_that_is_left_and_mixed_counters_are_refused(old, new, match):
+    assert old in TURNS
+    with pytest.raises(DataError, match=match):
+        from_cuda(TURNS.replace(old, new), "openmp")

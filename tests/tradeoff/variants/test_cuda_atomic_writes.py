@@ -22,7 +22,7 @@ def made(statement: str) -> str:
 
 
 @pytest.mark.parametrize(("statement", "wanted"), [
-    ("*more = true;", "atomic_write(&*more, true);"),
+    ("*more = true;", "atomic_set(&*more);"), ("*more = false;", "atomic_clear(&*more);"),
     ("if (!seen[next[i]]) seen[next[i]] = level + 1;",
      "if (!atomic_read(&seen[next[i]])) atomic_write(&seen[next[i]], level + 1);"),
     ("for (int j = 0; j < i; j++) seen[i * j] = 0;",
@@ -51,5 +51,6 @@ def test_what_threads_write_otherwise_is_left_to_the_race_checkers(statement):
 
 
 def test_the_translation_says_how_a_mark_is_written():
-    text = KERNEL.format("*more = true;") + "int main() { bool *m; k<<<4, 32>>>(0, 0, m, 1, 9); }"
+    text = KERNEL.format("*more = true; seen[0] = level;")
+    assert "#pragma omp atomic write\n  p[0] = true;" in from_cuda(text, "openmp").text
     assert "#pragma omp atomic write\n  p[0] = given;" in from_cuda(text, "openmp").text

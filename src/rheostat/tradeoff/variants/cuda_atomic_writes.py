@@ -15,6 +15,8 @@ from rheostat.tradeoff.variants.cuda_atomics import READ
 from rheostat.tradeoff.variants.cuda_kernels import changes
 
 WRITE = "atomic_write"
+TRUTHS = {"true": "atomic_set", "false": "atomic_clear"}
+"""By functions that write these alone: of a value of two, no run could show that it may be both."""
 THREAD = re.compile(r"\b(?:threadIdx|blockIdx)\b")
 NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*\b(?!\s*\.)")
 PLACE = re.compile(r"(?:\*\s*(\w+)|(\w+)\s*\[(.*)\])", re.DOTALL)
@@ -102,6 +104,9 @@ def _atomic(source: CSource, body: Node, name: str, writes: Mapping[int, Node]) 
         if start in places:
             low, high = start, writes[start].child_by_field_name("right").start_byte
             last = writes[start].end_byte
+            if truth := TRUTHS.get(source.bytes[high:last].decode().strip()):
+                yield low, last, f"{truth}({at})"
+                continue
             yield low, high, f"{WRITE}({at}, "
             yield last, last, ")"
         elif node.parent.type != "pointer_expression":

@@ -190,6 +190,9 @@ class Phases:
             return [self.text(node)]
         if node.type not in AROUND:
             raise UnsupportedKernelError(node, "a barrier within this statement")
+        first, step = self.variables.own_head(node)
+        if node.type == "do_statement" or first is not None or step is not None:
+            return self._turns(node, first, step)
         head, asked = self._head(node), self._asked(node)
         if self.variables.leaves(node):
             made = [[self.text(s) for s in p] for p in self.variables.branches(node)]
@@ -204,6 +207,38 @@ class Phases:
         if asked and node.type not in LOOPS:  # a scope of its own for what the threads answer
             lines = ["{", *self._indented([*asked, *lines]), "}"]
         return lines
+
+    def _turns(self, node: Node, first: Node | None, step: Node | None) -> list[str]:
+        """A loop that each thread begins and steps for itself, or asks behind its body."""
+        if cut := next((n for n in walk(node) if n.type == "continue_statement"
+                        and self._loop_of(n) == node), None):  # fmt: skip
+            raise UnsupportedKernelError(cut, "a turn is left, of a loop around a barrier that each"
+                                         " thread counts or that ends with a while")  # fmt: skip
+        condition, (body,) = node.child_by_field_name("condition"), self.variables.branches(node)
+        asked, ends = self._asked(node), []
+        if condition is not None:
+            ends = [*asked, f"if ({self._all} != 1) break;"] if asked else [
+                f"if (!({self.text(condition)})) break;"]  # fmt: skip
+        self._check_alike(node, condition, asked)
+        parts = self._of(body, last=False)
+        begun = [*self._uniform(first), *self._phase([first], last=False)] if first else []
+        if node.type == "do_statement":
+            parts += ends
+        else:
+            parts = [*ends, *parts, *(self._phase([step], last=False) if step else [])]
+        return ["{", *self._indented([*begun, "for (;;) {", *self._indented(parts), "}"]), "}"]
+
+    def _loop_of(self, node: Node) -> Node:
+        above = node.parent
+        while above.type not in LOOPS:
+            above = above.parent
+        return above
+
+    def _check_alike(self, node: Node, condition: Node | None, asked: list[str]) -> None:
+        uniform = condition is None or self.variables.is_uniform(condition, self.variables.uniform)
+        if not (asked or uniform):
+            raise UnsupportedKernelError(node, "a barrier that not all threads of a block "
+                                         "may reach, as far as the text tells")  # fmt: skip
 
     @cached_property
     def _all(self) -> str:
@@ -226,8 +261,6 @@ class Phases:
         """Loop or branch up to its body, which all threads of the block take alike."""
         if node.type == "compound_statement":
             return ""
-        if node.type == "do_statement":
-            raise UnsupportedKernelError(node, "a barrier in do ... while")
         body = node.child_by_field_name("body") or node.child_by_field_name("consequence")
         parts = [c for c in node.named_children if c.end_byte <= body.start_byte]
         asked = self.variables.agreed_condition(node)
@@ -307,7 +340,7 @@ class Phases:
             self.variables.names(statement)
         ):
             return self._assignments(statement)
-        return self.text(statement)
+        return f"{self.text(statement)}{';' * statement.type.endswith('_expression')}"
 
     @cached_property
     def _elsewhere(self) -> set[str]:

@@ -33,6 +33,13 @@ FLAG = re.compile(
     r"|EventBlockingSync|DeviceMapHost|DeviceLmemResizeToMax)"
 )
 """Constants that change nothing on a host."""
+IN_MACRO = {
+    re.compile(r"\bcudaGetErrorString\s*\([^()]*(?:\([^()]*\))?\)"): '"no error"',
+    re.compile(r"\bcudaGetErrorName\s*\([^()]*(?:\([^()]*\))?\)"): '"cudaSuccess"',
+    re.compile(rf"\b(?:{'|'.join(NOTHING)})\s*\(\s*\)"): "0",
+    **{re.compile(rf"\b{n}\b"): new for n, new in (TYPES | ERRORS).items()},
+}
+"""What the runtime has in macros that stay, which are no tree but a text."""
 NVIDIA_HEADER = re.compile(
     r"^[ \t]*#\s*include\s*[<\"](?:cuda|cuda_runtime|cuda_runtime_api|device_launch_parameters|"
     r"device_functions|device_atomic_functions|sm_20_atomic_functions|cuda_profiler_api|"
@@ -65,11 +72,19 @@ def call_edits(source: CSource) -> Iterator[Edit]:
     for node in walk(source.tree.root_node):
         if node.type == "call_expression":
             yield from _call(source, node, checks)
+        elif node.type == "preproc_arg" and "cuda" in source.text_of(node):
+            yield node.start_byte, node.end_byte, _in_macro(source.text_of(node))
         elif node.type in ("type_identifier", "identifier"):
             name = source.text_of(node)
             new = (TYPES | ERRORS).get(name) or ("0" if FLAG.fullmatch(name) else "")
             if new and not _within_call(source, node):
                 yield node.start_byte, node.end_byte, new
+
+
+def _in_macro(text: str) -> str:
+    for pattern, new in IN_MACRO.items():
+        text = pattern.sub(new, text)
+    return text
 
 
 def _within_call(source: CSource, node: Node) -> bool:
@@ -87,7 +102,8 @@ def _within_call(source: CSource, node: Node) -> bool:
 def checking_functions(source: CSource) -> dict[str, Node]:
     """Functions of an error, and macros of one or of such a function, by name.
 
-    None of which the value is used, as ``if (!ok(cudaMalloc(&p, n))) return 1;`` uses it.
+    None of which the value is used, as ``if (!ok(cudaMalloc(&p, n))) return 1;`` uses it, and none
+    that is given something else, as ``check(status);``.
 
     Parameters
     ----------
@@ -111,7 +127,27 @@ def checking_functions(source: CSource) -> dict[str, Node]:
                 rf"\bcuda(?:Success|GetErrorString)\b|{'|'.join([r'(?!)', *checks])}", text
             ):
                 checks[source.text_of(node.child_by_field_name("name"))] = node
-    return checks
+    kept = {n for n in checks if n in _given_more(source)}
+    bodies = " ".join(source.text_of(checks[n]) for n in kept if n not in source.functions)
+    kept |= {n for n in checks if n in source.functions and re.search(rf"\b{n}\b", bodies)}
+    return {n: node for n, node in checks.items() if n not in kept}
+
+
+def _given_more(source: CSource) -> set[str]:
+    """Names of what is called with more than a call of the runtime, or is more than a statement."""
+    return {
+        source.text_of(call.child_by_field_name("function"))
+        for call in walk(source.tree.root_node) if call.type == "call_expression"
+        and not (call.parent.type == "expression_statement" and _is_check(source, call))
+    }  # fmt: skip
+
+
+def _is_check(source: CSource, call: Node) -> bool:
+    """Whether a call is given one of the runtime, also one of which no rule is known."""
+    names = (source.text_of(a.child_by_field_name("function"))
+             for a in call.child_by_field_name("arguments").named_children
+             if a.type == "call_expression")  # fmt: skip
+    return any(re.fullmatch(r"cuda[A-Z]\w*", n) and n not in source.functions for n in names)
 
 
 def _asked(source: CSource) -> Iterator[str]:
@@ -130,7 +166,7 @@ def _call(source: CSource, node: Node, checks: Collection[str]) -> Iterator[Edit
     made = _made(name, arguments)
     if made is None:
         return
-    whole = _statement(source, node, checks)
+    whole = statement_of(source, node, checks)
     if whole is None:
         new = f"({made}, 0)" if made else "0"
         yield node.start_byte, node.end_byte, new
@@ -190,6 +226,11 @@ def _symbol(name: str, offset: list[str]) -> str:
     return f"(char *)&{name} + {offset[0]}" if offset and offset[0] != "0" else f"&{name}"
 
 
+def _copy(given: list[str]) -> str:
+    """What copies: ``memcpy`` may be given no pointer to nothing, as an empty vector has."""
+    return "copy_bytes" if any(".data()" in g for g in given[:2]) else "memcpy"
+
+
 RULES: dict[str, Callable[[list[str]], str]] = {
     "cudaMalloc": _allocated,
     "cudaMallocManaged": _allocated,
@@ -198,7 +239,7 @@ RULES: dict[str, Callable[[list[str]], str]] = {
     "cudaMallocPitch": _allocated_rows,
     "cudaMemcpy2D": lambda g: f"memcpy_rows({', '.join(g[:6])})",
     "cudaMemset2D": lambda g: f"memset_rows({', '.join(g[:5])})",
-    "cudaMemcpy": lambda g: f"memcpy({g[0]}, {g[1]}, {g[2]})",
+    "cudaMemcpy": lambda g: f"{_copy(g)}({g[0]}, {g[1]}, {g[2]})",
     "cudaMemset": lambda g: f"memset({g[0]}, {g[1]}, {g[2]})",
     "cudaMemcpyToSymbol": lambda g: f"memcpy({_symbol(g[0], g[3:4])}, {g[1]}, {g[2]})",
     "cudaMemcpyFromSymbol": lambda g: f"memcpy({g[0]}, {_symbol(g[1], g[3:4])}, {g[2]})",
@@ -209,6 +250,9 @@ RULES: dict[str, Callable[[list[str]], str]] = {
     "cudaGetSymbolSize": lambda g: f"{_pointed(g[0])} = sizeof({g[1]})",
     "cudaOccupancyMaxPotentialBlockSize": (
         lambda g: f"{_pointed(g[0])} = 16, {_pointed(g[1])} = 1024"
+    ),
+    "cudaOccupancyMaxActiveBlocksPerMultiprocessor": (
+        lambda g: f"{_pointed(g[0])} = min(2048 / ((({g[2]}) + 31) / 32 * 32), 16)"
     ),
     "cudaChooseDevice": lambda g: f"{_pointed(g[0])} = 0",
     "cudaDeviceCanAccessPeer": lambda g: f"{_pointed(g[0])} = 0",
@@ -223,7 +267,7 @@ RULES: dict[str, Callable[[list[str]], str]] = {
 }
 
 
-def _statement(source: CSource, node: Node, checks: Collection[str]) -> Node | None:
+def statement_of(source: CSource, node: Node, checks: Collection[str]) -> Node | None:
     """The statement that a call is, alone or within a check of it; None where its value is used."""
     above = node.parent
     if above.type == "argument_list" and above.parent.type == "call_expression":

@@ -66,7 +66,20 @@ WRAPPED = """static inline unsigned {name}(unsigned *p, unsigned most) {{
   return before;
 }}
 """
+ROUNDS = {"rn": "rint", "rz": "trunc", "ru": "ceil", "rd": "floor"}
+WHOLE = {"int": "int", "uint": "unsigned", "ll": "long long", "ull": "unsigned long long"}
+CONVERTED = "static inline {to} {name}({of} x) {{ return {value}; }}\n"
+CONVERSIONS = {
+    f"__{of}2{i}_{m}": CONVERTED.format(
+        name=f"__{of}2{i}_{m}", of=of, to=to, value=f"({to}){round_}{'f' * (of == 'float')}(x)")
+    for of in ("float", "double") for i, to in WHOLE.items() for m, round_ in ROUNDS.items()
+} | {
+    f"__{i}2{to}_rn": CONVERTED.format(name=f"__{i}2{to}_rn", of=of, to=to, value=f"({to})x")
+    for to in ("float", "double") for i, of in {**WHOLE, "double": "double"}.items() if i != to
+}  # fmt: skip
+"""By the names that they have, so that lines which convert stay as they are."""
 HELPERS = {
+    **CONVERSIONS,
     **dict(lane_functions()),
     **{n: CAPTURED.format(name=n, operator=o) for n, o in ATOMICS.items()},
     "atomicExch": EXCHANGED,
@@ -84,6 +97,9 @@ static inline void atomic_write(T *p, V value) {
   p[0] = given;
 }
 """,
+    **{n: "template <class T>\n"
+       f"static inline void {n}(T *p) {{\n  #pragma omp atomic write\n  p[0] = {v};\n}}\n"
+       for n, v in (("atomic_set", "true"), ("atomic_clear", "false"))},
     # clang 16 takes *p in a template for no lvalue
     "atomic_read": """template <class T>
 static inline T atomic_read(T *p) {
@@ -137,16 +153,21 @@ static inline T atomic_read(T *p) {
        for n, o in (("add", "+"), ("sub", "-"), ("mul", "*"), ("div", "/"))
        for p, t in (("f", "float"), ("d", "double"))},
     "__frcp_rn": "static inline float __frcp_rn(float x) { return 1 / x; }\n",
-    "same_for_all": """static inline int same_for_all(int all, bool own) {
+    "same_for_all": """static inline int same_for_all(
+    int all, bool own, int line = __builtin_LINE()) {
   if (all == !own) {
-    fprintf(stderr, "threads of a block part before a barrier\\n");
-    abort();
+    fprintf(stderr, "line %d: threads of a block part before a barrier\\n", line);
+    exit(EXIT_FAILURE);
   }
   return own;
 }
 """,
     "threads_along": """static inline unsigned threads_along(unsigned blocks, unsigned threads) {
   return blocks * threads;
+}
+""",
+    "copy_bytes": """static inline void copy_bytes(void *to, const void *from, size_t size) {
+  std::copy((const char *)from, (const char *)from + size, (char *)to);
 }
 """,
     "memcpy_rows": """static inline void memcpy_rows(
@@ -167,10 +188,8 @@ static inline T atomic_read(T *p) {
 }  # fmt: skip
 ALSO_HOSTS = ("min", "max")
 """Helpers that NVIDIA's compiler has for the host's code, too."""
-OF_RULES = ("memcpy_rows", "memset_rows", "same_for_all", "threads_along")
+OF_RULES = ("copy_bytes", "memcpy_rows", "memset_rows", "same_for_all", "threads_along")
 """Helpers that rules write for what the program has in other words."""
-ROUNDS = {"rn": "rint", "rz": "trunc", "ru": "ceil", "rd": "floor"}
-WHOLE = {"int": "int", "uint": "unsigned", "ll": "long long", "ull": "unsigned long long"}
 INTRINSICS = {
     **{f"__{n}f": f"{n}f" for n in ("sin", "cos", "exp", "log", "tan", "log2", "log10", "pow")},
     "__exp10f": "exp10f", "__sincosf": "sincosf", "__fsqrt_rn": "sqrtf", "__dsqrt_rn": "sqrt",
@@ -178,10 +197,6 @@ INTRINSICS = {
     "__popcll": "__builtin_popcountll", "__ffs": "__builtin_ffs", "__ffsll": "__builtin_ffsll",
     "__threadfence": "__sync_synchronize", "__threadfence_block": "__sync_synchronize",
     "__threadfence_system": "__sync_synchronize", "__trap": "abort",
-    **{f"__{f}2{i}_{m}": f"({kind}){ROUNDS[m]}{'f' * (f == 'float')}" for f in ("float", "double")
-       for i, kind in WHOLE.items() for m in ROUNDS},
-    **{f"__{i}2{f}_rn": f"({f})" for f in ("float", "double") for i in WHOLE},
-    "__double2float_rn": "(float)",
 }  # fmt: skip
 """What a function of the host, or a cast, does as well."""
 

@@ -184,7 +184,11 @@ def _row(body: object, text: str, at: int) -> int:
 
 
 def _declared(name: str, code: str) -> bool:
-    """Whether a name that looks like the runtime's is a variable of the program."""
+    """Whether a name that looks like the runtime's is a variable or function of the program."""
+    if re.search(rf"(?m)^[ \t]*#[ \t]*define[ \t]+{name}\b", code) or re.search(
+        rf"\w[\w\s*&:<>]*[\s*&]{name}\s*\([^;{{}}]*\)\s*\{{", code
+    ):
+        return True
     kind = r"(?!(?:return|else|case|throw|new|delete)\b)\b[A-Za-z_]\w*(?:\s*[*&]\s*|\s+)"
     return bool(re.search(rf"{kind}{name}\s*[=;,\[{{]", code))
 

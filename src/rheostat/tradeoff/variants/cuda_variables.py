@@ -21,6 +21,8 @@ PURE = re.compile(
     r"|static_cast\s*<[\w\s:]+>|unsigned|int|long|size_t|float|double"
 )
 """Functions, and casts that are written as such, that give the same for the same."""
+EXCHANGED = re.compile(r"\blanes_\d+\[")
+"""What threads of a warp give each other, as `cuda_lanes` writes it."""
 LEAVES_LOOP = ("break_statement", "continue_statement")
 
 
@@ -187,12 +189,8 @@ class BlockVariables:
         """Variables that a thread keeps from phase to phase: their type, and sizes of an array."""
         kept = {}
         for name, nodes in self.declared.items():
-            around = next((n for n in nodes if self._heads_loop(n)), None)
             if name in self.uniform or name in self.recomputed:
                 continue
-            if around is not None:
-                raise UnsupportedKernelError(around, f"{name} counts a loop around a barrier and "
-                                             "is not the same in all threads")  # fmt: skip
             if self.phases[name] > 1:
                 kinds = {self._kind_of(n, name) for n in nodes}
                 if len(kinds) > 1:
@@ -238,10 +236,13 @@ class BlockVariables:
             if self.ends_phase(node):
                 yield run
                 run = []
-                if (condition := self.agreed_condition(node)) is not None:
-                    yield [condition]
+                first, step = self.own_head(node)
+                heads = (first, self.agreed_condition(node))
+                yield from ([head] for head in heads if head is not None)
                 for part in self.branches(node) if self.holds_barrier(node) else []:
                     yield from self._runs(part)
+                if step is not None:
+                    yield [step]
             elif not self.is_shared(node) and not self.is_block_wide(node):
                 run.append(node)
         yield run
@@ -306,15 +307,39 @@ class BlockVariables:
     def agreed_condition(self, node: Node) -> Node | None:
         """A condition around a barrier on which threads may agree, as CUDA wants them to.
 
-        It hangs on what each has read, and by the text not on the thread's index.
+        It hangs on what each has read, or on the thread's index, as `i < n` of blocks that fit.
+        Where threads of a warp exchange, others of the block may part from them.
         """
         condition = node.child_by_field_name("condition")
-        around = node.type != "do_statement" and self.holds_barrier(node)
-        if condition is None or not (around or self.leaves(node)):
+        if condition is None or not (self.holds_barrier(node) or self.leaves(node)):
             return None
         declares = any(n.type == "declaration" for n in walk(condition))
-        known = self._is_own(condition, self._own) or self.is_uniform(condition, self.uniform)
-        return None if declares or known else condition
+        known = self.is_uniform(condition, self.uniform)
+        parts = self._exchanges and self._is_own(condition, self._own)
+        return None if declares or known or parts else condition
+
+    def own_head(self, node: Node) -> tuple[Node | None, Node | None]:
+        """First value and step of a loop around a barrier, where each thread has its own."""
+        if node.type != "for_statement" or not self.holds_barrier(node):
+            return None, None
+        first, step = (node.child_by_field_name(n) for n in ("initializer", "update"))
+        if all(part is None or self._is_alike(part) for part in (first, step)):
+            return None, None
+        changed = [n for part in (first, step) if part is not None
+                   for n, _ in changes(self.kernel.source, part)]  # fmt: skip
+        if self._exchanges or self.uniform & set(changed):
+            raise UnsupportedKernelError(node, "a loop around a barrier, or an exchange of a warp, "
+                                         "that not all threads count alike")  # fmt: skip
+        return first, step
+
+    @cached_property
+    def _exchanges(self) -> bool:
+        return bool(EXCHANGED.search(self.kernel.text))
+
+    def _is_alike(self, part: Node) -> bool:
+        if part.type == "declaration":
+            return set(self.names(part)) <= self.uniform
+        return self.is_uniform(part, self.uniform)
 
     @cached_property
     def _own(self) -> set[str]:
@@ -331,9 +356,9 @@ class BlockVariables:
 
 
 def _hides(node: Node, outer: Node) -> bool:
-    """Whether a declaration stands within what another's name reaches."""
+    """Whether a declaration stands within what another's name reaches, behind it."""
     scope, above = outer.parent, node.parent
-    while above is not None:
+    while above is not None and node.start_byte > outer.start_byte:
         if above == scope:
             return True
         above = above.parent

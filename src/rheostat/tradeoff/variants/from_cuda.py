@@ -21,6 +21,7 @@ from rheostat.tradeoff.variants.cuda_atomic_writes import with_atomic_marks
 from rheostat.tradeoff.variants.cuda_atomics import with_atomic_reads
 from rheostat.tradeoff.variants.cuda_blocks import block_loop
 from rheostat.tradeoff.variants.cuda_calls import NVIDIA_HEADER, call_edits, checking_functions
+from rheostat.tradeoff.variants.cuda_ends import with_early_ends
 from rheostat.tradeoff.variants.cuda_helpers import INTRINSICS, with_helpers
 from rheostat.tradeoff.variants.cuda_inline import with_inlined_functions
 from rheostat.tradeoff.variants.cuda_kernels import (
@@ -30,6 +31,7 @@ from rheostat.tradeoff.variants.cuda_kernels import (
     strided_loop,
 )
 from rheostat.tradeoff.variants.cuda_lanes import with_lanes
+from rheostat.tradeoff.variants.cuda_launches import with_plain_launches
 from rheostat.tradeoff.variants.cuda_parameters import with_own_counters, with_own_parameters
 from rheostat.tradeoff.variants.cuda_pointers import pointer_types
 from rheostat.tradeoff.variants.cuda_refused import (
@@ -57,6 +59,15 @@ ATTRIBUTE = re.compile(
     r"|(?<=__shared__ )__align__\s*\([^()]*\)",
     re.MULTILINE,
 )
+
+INSTANTIATED = re.compile(r"^[ \t]*template\s+__global__\s[^;{}]*;", re.MULTILINE)
+"""A kernel of which another source is to know; here all is one."""
+WRAPS = re.compile(
+    r"\batomicInc(\s*\((?:[^(),;]|\([^();]*\))*,)\s*"
+    r"(?:UINT_MAX|0[xX][fF]{8}[uU]?|~0[uU]?|\(unsigned(?:\s+int)?\)\s*-1|-1)\s*\)"
+)
+"""A counter up to the most that its type holds, which is a sum."""
+OF_ENUM = re.compile(r"\benum\s+(?=cuda(?:Error|MemcpyKind)\b)")
 
 
 def from_cuda(
@@ -109,8 +120,10 @@ def from_cuda(
 
 def _translated(lines: Lines, pragma: str, files: Mapping[str, str]) -> str:
     """The program with a pragma before loops over threads or blocks, empty for none."""
-    plain = ATTRIBUTE.sub(lambda m: "\n" * m[0].count("\n"), lines.text)
-    plain = with_lanes(with_inlined_functions(with_outer_macros(without_hidden_macros(plain))))
+    plain = ATTRIBUTE.sub(_blank, lines.text)
+    plain = with_plain_launches(OF_ENUM.sub("", INSTANTIATED.sub(_blank, plain)))
+    plain = with_inlined_functions(with_outer_macros(without_hidden_macros(plain)))
+    plain = with_lanes(with_early_ends(WRAPS.sub(r"atomicAdd\1 1u)", plain)))
     plain = with_atomic_marks(with_atomic_reads(with_indices(plain)))
     plain = with_own_counters(with_own_parameters(plain))
     source = CSource(plain, "tree_sitter_cuda")
@@ -143,6 +156,11 @@ def _translated(lines: Lines, pragma: str, files: Mapping[str, str]) -> str:
     if problems:
         raise DataError("the translation without a model", list(dict.fromkeys(problems)))
     return with_helpers(made, _host_names(device))
+
+
+def _blank(match: re.Match[str]) -> str:
+    """Nothing, on as many lines."""
+    return "\n" * match[0].count("\n")
 
 
 def _kernels(source: CSource) -> list[CudaKernel]:

@@ -130,6 +130,44 @@ CUDA_CAST(__float_as_uint, unsigned, float)
 CUDA_CAST(__uint_as_float, float, unsigned)
 CUDA_CAST(__double_as_longlong, long long, double)
 CUDA_CAST(__longlong_as_double, double, long long)
+/* Conversions; where to round is in the name. */
+#define CUDA_WHOLE(name, to, from, round) inline to name(from x) { return (to)round(x); }
+#define CUDA_CONVERSIONS(kind, to)                                       \
+  CUDA_WHOLE(__float2##kind##_rn, to, float, rintf)                       \
+  CUDA_WHOLE(__float2##kind##_rz, to, float, truncf)                      \
+  CUDA_WHOLE(__float2##kind##_ru, to, float, ceilf)                       \
+  CUDA_WHOLE(__float2##kind##_rd, to, float, floorf)                      \
+  CUDA_WHOLE(__double2##kind##_rn, to, double, rint)                      \
+  CUDA_WHOLE(__double2##kind##_rz, to, double, trunc)                     \
+  CUDA_WHOLE(__double2##kind##_ru, to, double, ceil)                      \
+  CUDA_WHOLE(__double2##kind##_rd, to, double, floor)                     \
+  inline float __##kind##2float_rn(to x) { return float(x); }             \
+  inline double __##kind##2double_rn(to x) { return double(x); }
+CUDA_CONVERSIONS(int, int)
+CUDA_CONVERSIONS(uint, unsigned)
+CUDA_CONVERSIONS(ll, long long)
+CUDA_CONVERSIONS(ull, unsigned long long)
+inline float __double2float_rn(double x) { return float(x); }
+inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b) { return (unsigned __int128)a * b >> 64; }
+inline float __fdiv_rn(float a, float b) { return a / b; }
+inline float __fsub_rn(float a, float b) { return a - b; }
+inline float __frcp_rn(float x) { return 1.0f / x; }
+inline float __tanf(float x) { return tanf(x); }
+inline float __log10f(float x) { return log10f(x); }
+inline float __exp10f(float x) { return exp10f(x); }
+inline void __sincosf(float x, float *s, float *c) { sincosf(x, s, c); }
+inline double __dsub_rn(double a, double b) { return a - b; }
+inline double __ddiv_rn(double a, double b) { return a / b; }
+inline double __dsqrt_rn(double x) { return std::sqrt(x); }
+inline int __double2hiint(double x) { return int(__double_as_longlong(x) >> 32); }
+inline int __double2loint(double x) { return int(__double_as_longlong(x)); }
+inline double __hiloint2double(int high, int low) {
+  return __longlong_as_double((long long)((unsigned long long)(unsigned)high << 32 | (unsigned)low));
+}
+template <class T> T __ldca(const T *p) { return *p; }
+template <class T> T __ldcg(const T *p) { return *p; }
+template <class T> T __ldcv(const T *p) { return *p; }
+template <class T> void __stcg(T *p, T v) { *p = v; }
 #define CUDA_LEAST(T, A, B)                               \
   inline T min(A a, B b) { T x = a, y = b; return x < y ? x : y; } \
   inline T max(A a, B b) { T x = a, y = b; return x < y ? y : x; }
