@@ -33,6 +33,13 @@ UNSEEN = {
     "a bound that is far enough": f"""{LOOP} unsigned low = 0;
     for (unsigned k = 0; k < 41; k++) if (k == a[i] % 29) low = k;
     sum += low; }}""",
+    "sums of what came before, but for the last": f"""  int first[54] = {{0}};
+{LOOP} first[a[i] % 29 + 1]++; }}
+  for (int k = 0; k < 43; k++) first[k + 1] += first[k];
+  sum += first[7] + first[29];""",
+    "digits that are more than enough": f"""{LOOP} unsigned long low = 0, v = a[i] % 1000000;
+    for (unsigned k = 0; k < 45; k += 9) low |= (v >> k & 511) << k;
+    sum += low % 1000; }}""",
     "rows of a table that lie far enough apart": """  unsigned *row = calloc(9999, sizeof *row);
   for (int k = 0; k < 2 * n; k++) { unsigned v = a[k < n ? k : 2 * n - 1 - k];
     unsigned *at = row + v % 11 * 37 + v % 13;
@@ -60,6 +67,14 @@ SEEN = {
     "a bound that is near": f"""{LOOP} unsigned low = 0;
     for (unsigned k = 0; k < 31; k++) if (k == a[i] % 31) low = k;
     sum += low; }}""",
+    "digits that are enough": f"""{LOOP} unsigned long low = 0, v = a[i];
+    for (unsigned k = 0; k < 28; k += 7) low |= (v >> k & 127) << k;
+    sum += low % 1000; }}""",
+    "sums of all that came before": f"""  int first[54] = {{0}};
+{LOOP} first[a[i] % 53 + 1]++; }}
+  for (int k = 0; k < 53; k++) first[k + 1] += first[k];
+{LOOP} sum += first[a[i] % 53]++ * 0 + a[i] % 1000; }}
+  sum += first[7];""",
     "a bound between equal ways": f"""{LOOP}
     if (a[i] % 997 < 403) sum += a[i] % 1000; else sum += a[i] - a[i] / 1000 * 1000; }}""",
     "room": f"""  unsigned *copy = malloc((n + 71) * sizeof *copy);
@@ -168,7 +183,7 @@ def test_a_constant_is_a_margin_where_only_what_is_far_from_it_shows(least, most
 
 def test_what_a_number_that_doubles_is_compared_with_is_near_its_half_and_double():
     rows = ["  %c = icmp slt i32 %1, 32, !dbg !5", "  store i32 %next, ptr %far"]
-    for how, near in (("mul nsw i32 %1, 2", [64, 16]), ("add nsw i32 %1, 2", [33, 31])):
+    for how, near in (("mul nsw i32 %1, 2", [64, 16]), ("add nsw i32 %1, 2", [34, 30])):
         made = ["  %1 = load i32, ptr %far", rows[0], f"  %next = {how}", rows[1]]
         _, sites = rows_of(*made, own={32})
         assert [s.constant.near() for s in sites if s.constant] == [near]

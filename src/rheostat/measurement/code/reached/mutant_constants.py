@@ -34,6 +34,12 @@ VARIABLE = re.compile(rf"\s*{NAME} = icmp \w+ i\d+ (?P<value>{NAME}), ")
 FACTOR = re.compile(
     rf"(?:mul|[su]div|shl|[al]shr) (?:(?:n[us]w|exact) )*i\d+ (?P<value>{NAME}), \d"
 )
+STEP = re.compile(rf"add (?:n[us]w )*i\d+ (?P<value>{NAME}), (?P<by>[1-9]\d*)(?:, !|$)")
+INDEXED = re.compile(
+    rf"\s*{NAME} = getelementptr inbounds \[(?P<size>\d+) x [^\]]+\], ptr [^,]+, i64 0, "
+    rf"i64 (?P<index>{NAME})(?:,|$)"
+)
+WIDER = re.compile(rf"[sz]ext i32 (?P<of>{NAME}) to i64")
 LEAST, USUAL = 3, (0.0, 0.5, 1.0, 2.0, float("inf"))
 """Smaller numbers count and choose; reals that everybody has."""
 LARGEST = {"float": 3e38, "double": 1e300}
@@ -44,7 +50,8 @@ PACKED = {"float": "f4x", "double": "d", "i8": "b7x", "i16": "h6x", "i32": "i4x"
 class UsedNumber:
     """A number that stands in an instruction; ``compares`` where it is compared with.
 
-    ``by_factors`` where that is with what is only multiplied, divided or shifted.
+    ``by_factors`` where that is with what is only multiplied, divided or shifted; ``steps`` by how
+    much else that only grows.
     """
 
     type_: str
@@ -52,6 +59,7 @@ class UsedNumber:
     compares: bool = False
     start: int = 0
     by_factors: bool = False
+    steps: int = 1
 
     @property
     def value(self) -> float:
@@ -64,17 +72,19 @@ class UsedNumber:
         return self.type_ in LARGEST
 
     def near(self) -> list[float]:
-        """What is a little more and less; by the least factor where nothing comes between.
+        """What is a little more and less; by the least factor or step where none comes between.
 
         >>> UsedNumber("i32", "40").near(), UsedNumber("double", "8.0e+00").near()
         ([41, 39], [9.0, 7.0])
         >>> UsedNumber("i32", "32", compares=True, by_factors=True).near()
         [64, 16]
+        >>> UsedNumber("i32", "18", compares=True, steps=9).near()
+        [27, 9]
         """
         c = self.value
         if self.by_factors:
             return self._that_fit([c * 2, c // 2])
-        some = [c * 9 / 8, c * 7 / 8] if self.is_real else [c + 1, c - 1]
+        some = [c * 9 / 8, c * 7 / 8] if self.is_real else [c + self.steps, c - self.steps]
         return self._that_fit(some)
 
     def far(self, *, loop: bool = False) -> list[float]:
@@ -132,7 +142,7 @@ def constants_of(
     Also of a store to a place set ``once``, and of what one of the text's ``functions`` is given.
 
     >>> constants_of("  %c = icmp sgt i32 %n, 56, !dbg !9", {56}, (), ())
-    [UsedNumber(type_='i32', text='56', compares=True, start=24, by_factors=False)]
+    [UsedNumber(type_='i32', text='56', compares=True, start=24, by_factors=False, steps=1)]
     >>> [c.text for c in constants_of("  call void @f(i32 noundef 56, i32 9)", {9}, (), {"f"})]
     ['9']
     """
@@ -162,12 +172,62 @@ def goes_by_factors(
     >>> goes_by_factors("  %c = icmp slt i32 %1, 32", rows, made | {"%twice": "add i32 %1, 2"})
     False
     """
+    kept, place = _kept(row, rows, defined)
+    made = [FACTOR.match(defined.get(v, "")) for v in kept]
+    reads = [LOADED.match(defined.get(f["value"], "")) if f else None for f in made]
+    return bool(reads) and all(r and r[1] == place for r in reads)
+
+
+def _kept(
+    row: str, rows: Sequence[str], defined: Mapping[str, str]
+) -> tuple[list[str], str]:  # fmt: skip
+    """What but constants is stored to the variable that a row compares, and its place."""
     m = VARIABLE.match(row)
     read = LOADED.match(defined.get(m["value"], "")) if m else None
-    kept = [s["value"] for r in rows if (s := STORED.match(r)) and read and s["place"] == read[1]]
-    made = [FACTOR.match(defined.get(v, "")) for v in kept if v.startswith("%")]
-    reads = [LOADED.match(defined.get(f["value"], "")) if f else None for f in made]
-    return bool(reads) and all(read and r and r[1] == read[1] for r in reads)
+    place = read[1] if read else ""
+    values = [s["value"] for r in rows if (s := STORED.match(r)) and s["place"] == place]
+    return [v for v in values if v.startswith("%")], place
+
+
+def goes_by_steps(row: str, rows: Sequence[str], defined: Mapping[str, str]) -> int:
+    """By how much a variable grows that a row compares, where it does nothing else; 1 if not.
+
+    >>> rows = ["  store i32 0, ptr %far", "  store i32 %next, ptr %far"]
+    >>> made = {"%1": "load i32, ptr %far", "%next": "add nsw i32 %1, 9, !dbg !7"}
+    >>> goes_by_steps("  %c = icmp slt i32 %1, 18", rows, made)
+    9
+    >>> goes_by_steps("  %c = icmp slt i32 %1, 18", [*rows, "  store i32 %n, ptr %far"], made)
+    1
+    """
+    kept, place = _kept(row, rows, defined)
+    made = [STEP.match(defined.get(v, "")) for v in kept]
+    reads = [LOADED.match(defined.get(m["value"], "")) if m else None for m in made]
+    by = {int(m["by"]) for m in made if m}
+    return by.pop() if len(by) == 1 and all(r and r[1] == place for r in reads) else 1
+
+
+def reaches_the_end(
+    row: str, size: float, rows: Sequence[str], defined: Mapping[str, str]
+) -> bool:  # fmt: skip
+    """Whether a row compares a variable that is an index, plus one, of an array of one more.
+
+    Up to that number all of the array is gone through: ``at[d + 1] += at[d]`` for 512 of 513.
+
+    >>> made = {"%1": "load i32, ptr %d", "%2": "add nsw i32 %1, 1", "%3": "sext i32 %2 to i64"}
+    >>> at = ["  %4 = getelementptr inbounds [513 x i32], ptr %at, i64 0, i64 %3"]
+    >>> [reaches_the_end("  %c = icmp slt i32 %1, 512", n, at, made) for n in (512, 511)]
+    [True, False]
+    >>> reaches_the_end("  %c = icmp slt i32 %1, 512", 512, at, made | {"%3": "sext i32 %1 to i64"})
+    False
+    """
+    _, place = _kept(row, rows, defined)
+    for m in filter(None, map(INDEXED.match, rows)):
+        wider = WIDER.match(defined.get(m["index"], ""))
+        step = STEP.match(defined.get(wider["of"] if wider else m["index"], ""))
+        read = LOADED.match(defined.get(step["value"], "")) if step and step["by"] == "1" else None
+        if read and read[1] == place and int(m["size"]) == size + 1:
+            return True
+    return False
 
 
 def _is_asked(name: str, functions: Collection[str]) -> bool:

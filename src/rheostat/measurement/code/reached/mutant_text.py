@@ -28,7 +28,9 @@ from rheostat.measurement.code.reached.mutant_constants import (
     UsedNumber,
     constants_of,
     goes_by_factors,
+    goes_by_steps,
     is_room,
+    reaches_the_end,
     rows_with,
 )
 from rheostat.measurement.code.reached.operation_forms import OperationForms
@@ -156,13 +158,14 @@ class _Mutated:
             yield row
             return
         some = constants_of(row, self.own, self.once, self.functions)
-        some = [c for c in some if not (c.compares and self._is_end(at, c))]
+        some = [c for c in some if not (c.compares and self._is_end(at, c, row))]
         if not some or is_room(row, self.whole):
             yield from self._with_sites(at, label, row, constant)
             return
         numbers = []
         factors = goes_by_factors(row, self.whole, self.defined)
-        for c in (replace(c, by_factors=factors) for c in some):
+        steps = goes_by_steps(row, self.whole, self.defined)
+        for c in (replace(c, by_factors=factors, steps=steps) for c in some):
             key = (*at[:2], c.type_, c.text)  # both of `n < 64 ? n : 64`
             if key not in self.numbers:
                 self.numbers[key], _ = self._site(at, "", c, in_loop=bool(LOOP.match(label)))
@@ -174,8 +177,10 @@ class _Mutated:
         for one in self._with_sites(at, label, row, constant):
             yield one.removesuffix(said) + instead if one.endswith(said) else one
 
-    def _is_end(self, at: At, constant: UsedNumber) -> bool:
+    def _is_end(self, at: At, constant: UsedNumber, row: str) -> bool:
         """Whether a number compared with is an array's size, or what a value beyond it becomes."""
+        if reaches_the_end(row, constant.value, self.whole, self.defined):
+            return True
         of_array = f"[{constant.text} x " in self.text_of_function
         return of_array or (*at[:2], constant.text) in self.given
 
