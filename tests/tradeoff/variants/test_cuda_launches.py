@@ -6,6 +6,9 @@ import subprocess
 import pytest
 
 from rheostat.errors import DataError
+from rheostat.measurement.code.bundled import with_included
+from rheostat.measurement.code.device_kernels.cuda_on_host import on_host
+from rheostat.measurement.code.programs.program import Program
 from rheostat.tradeoff.variants.from_cuda import from_cuda
 
 pytest.importorskip("tree_sitter_cuda", reason="pip install 'rheostat[code]'")
@@ -103,3 +106,15 @@ void f(int *d, std::vector<int> &v, int *p) {
     assert "copy_bytes(v.data(), d, v.size() * sizeof(int));" in made
     assert "  memcpy(p, d, sizeof(int));" in made
     assert "#include <algorithm>" in made
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed")
+def test_the_program_itself_launches_so_without_a_gpu(tmp_path):
+    made = on_host(Program({"a.cu": "#include <climits>\n" + ARRAYS}, "cuda"))
+    for name, content in {**made.files, **with_included("cuda_on_host.cc")}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(content)
+    build = ["g++", "-w", "-O1", "-x", "c++", *made.flags, "a.cu", "cuda_on_host.cc", "-o", "a"]
+    subprocess.run(build, check=True, capture_output=True, cwd=tmp_path)
+    run = subprocess.run([tmp_path / "a"], check=True, capture_output=True, text=True)
+    assert run.stdout.split() == ["3", "5", "7", "3", "4", "5", "3", "3"]

@@ -108,7 +108,12 @@ def test_macros_that_hide_what_only_cuda_has_are_written_out(text, made):
 
 
 @pytest.mark.parametrize(("text", "reason"), [
-    ("\n#include <curand.h>\ncurandState *s;\n", "line 2: curand.h is cuRAND, which has no rule"),
+    ("\n#include <curand.h>\ncurandState *s;\n",
+     "line 2: curand.h is cuRAND, which has no rule: random numbers by"),
+    ("__global__ void k(cudaTextureObject_t t, float *a) { a[0] = tex1Dfetch<float>(t, 3); }\n"
+     "void f() { cudaResourceDesc d; cudaUnknown(&d); }",
+     "line 1: cudaTextureObject_t: no rule for it nor for other textures: read the array by its "
+     "index; line 2: cudaUnknown: no rule for it$"),
     ("#include <cuda_fp16.h>\n__half h;\n", "line 1: cuda_fp16.h is arithmetic of half precision"),
     ("#include <thrust/scan.h>\nusing thrust::plus;\n", "thrust/scan.h is Thrust"),
     ("__device__ int f(int v) {\n  return __shfl_down_sync(~0u, v, 1);\n}\n" + ASKED,

@@ -25,6 +25,16 @@ LIBRARIES = {
     "nvml": "NVML", "cupti": "CUPTI", "helper_": "helpers of NVIDIA's samples",
 }  # fmt: skip
 """Headers by how they begin, with what is behind them."""
+INSTEAD = {
+    "cooperative groups": "__syncthreads(), __shfl_down_sync() and the like have",
+    "cuRAND": "random numbers by functions of the program's own have",
+    "arithmetic of half precision": "float has",
+}
+"""What the same may be said by that has rules."""
+TEXTURES = re.compile(
+    r"tex(?:ture<|[123]D\w*)|surface<|cuda(?:\w*(?:Texture|Surface|ChannelFormat)\w*|\w*Array\w*"
+    r"|ResourceDesc|ResourceType\w*|CreateChannelDesc|ReadMode\w+|AddressMode\w+|FilterMode\w+)"
+)
 HEADER = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
 LEFT = re.compile(
     r"\bcuda[A-Z]\w*|\bcu[A-Z]\w+\(|\bc(?:urand|ublas|usparse|ufft|usolver|udnn)[A-Z_]\w*"
@@ -72,7 +82,8 @@ def libraries(text: str, own: Callable[[str], bool], line: Callable[[int], str])
         known = next((v for k, v in LIBRARIES.items() if header.startswith(k)), None)
         if known and not own(header):
             number = text.count("\n", 0, match.start(1)) + 1
-            yield f"{line(number)}: {header} is {known}, which has no rule"
+            instead = f": {INSTEAD[known]}" if known in INSTEAD else ""
+            yield f"{line(number)}: {header} is {known}, which has no rule{instead}"
 
 
 def without_absent_libraries(
@@ -228,7 +239,10 @@ def left_over(made: str, device: str, text: str, line: Callable[[int], str]) -> 
               and not re.search(rf"\b\w[\w\s*&]*\b{m[0]}\s*\([^;]*?\)\s*\{{", code)]  # fmt: skip
     names += re.findall(r"\basm\b(?=\s*(?:volatile\b|__volatile__\b)?\s*\()", code_of(device))
     names += unknown_properties(code)
+    of_textures = [n for n in names if TEXTURES.fullmatch(n)]
+    names = [n for n in names if n in of_textures[:1] or n not in of_textures]
     for name in dict.fromkeys(names):
         at = re.search(rf"(?<!\w){re.escape(name)}", text)
         place = f"{line(text.count(chr(10), 0, at.start()) + 1)}: " if at else ""
-        yield f"{place}{name}: no rule for it"
+        instead = " nor for other textures: read the array by its index" * (name in of_textures)
+        yield f"{place}{name}: no rule for it{instead}"

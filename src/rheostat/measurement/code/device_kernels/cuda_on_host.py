@@ -43,6 +43,11 @@ OF_HOST = r"\b(?:dim3|int|unsigned|size_t|auto)\b[^;(){{}}]*?(?:\([^();]*\)[^;()
 """A declaration of a variable of the host that is named as an index of the device."""
 ANGLES = re.compile(rb"^<\s*<\s*<|>\s*>\s*>$")
 """Of a launch, also apart, as some editors write them."""
+OF_NO_TYPE = re.compile(
+    rb"^(?:\(\s*(?:const\s+)?void\s*\*\s*\)|\w+_cast\s*<\s*(?:const\s+)?void\s*(?:const\s*)?\*\s*>)"
+    rb"\s*\(?(.*?)\)?$", re.DOTALL
+)  # fmt: skip
+"""A kernel's address as a pointer to no type."""
 OF_KERNELS = re.compile(r"__(?:global|device)__")
 FILLS = ("memcpy", "memset", "memmove", "std::memcpy", "std::memset", "std::memmove")
 ORDERS = {"backward": 1, "shuffled": 2, "shuffled again": 3}
@@ -141,6 +146,7 @@ def _edits(source: bytes) -> Iterator[Edit]:
     for node in walk(_tree(source)):
         if node.type == "call_expression":
             yield from _launch(source, node)
+            yield from _launch_by_addresses(source, node)
         elif node.type == "declaration":
             yield from _shared(source, node)
         elif node.type == "preproc_arg" and b"<<<" in source[node.start_byte : node.end_byte]:
@@ -216,6 +222,18 @@ def _launch(source: bytes, call: Any) -> Iterator[Edit]:
     new = b'cuda_on_host::launch(cuda_on_host::Config(%s), "%s", [=](auto... x) { %s(x...); }%s' % (
         config, short, b" ".join(name.split()), more)  # fmt: skip
     yield kernel.start_byte, arguments.start_byte + 1, new
+
+
+def _launch_by_addresses(source: bytes, call: Any) -> Iterator[Edit]:
+    """``cudaLaunchKernel((void *)f, ...)`` as a call that knows the kernel's type."""
+    function, arguments = (call.child_by_field_name(n) for n in ("function", "arguments"))
+    if function.text != b"cudaLaunchKernel" or not arguments or not arguments.named_children:
+        return
+    first, last = arguments.named_children[0], arguments
+    kernel = OF_NO_TYPE.sub(rb"\1", source[first.start_byte : first.end_byte].strip())
+    short = re.sub(rb"^&|<.*", b"", kernel, flags=re.DOTALL).strip()
+    yield call.start_byte, first.end_byte, b'(cuda_on_host::launch_by("%s", %s' % (short, kernel)
+    yield last.end_byte, last.end_byte, b", cudaPeekAtLastError())"
 
 
 def _shared(source: bytes, declaration: Any) -> Iterator[Edit]:

@@ -107,6 +107,16 @@ void launch(Config config, const char *kernel, F body, A... arguments) {
   (checked(kernel, ++number, arguments), ...);
   if (may_launch(config)) launch_later(config, kernel, body_of([=]() { body(arguments...); }));
 }
+/* ``cudaLaunchKernel``: arguments by their addresses, of the types that the kernel has. */
+template <class... P, size_t... i>
+void launch_with(const Config &config, const char *name, void (*kernel)(P...), void **from, std::index_sequence<i...>) {
+  launch(config, name, kernel, *static_cast<std::decay_t<P> *>(from[i])...);
+}
+template <class... P>
+void launch_by(const char *name, void (*kernel)(P...), dim3 grid, dim3 block, void **from, size_t dynamic_b = 0,
+               void *stream = nullptr) {
+  launch_with(Config(grid, block, dynamic_b, stream), name, kernel, from, std::index_sequence_for<P...>());
+}
 void *taken(size_t bytes);
 void *taken_of_host(size_t bytes);
 void share_with_device(const void *p, size_t bytes);
