@@ -10,10 +10,12 @@ import re
 from collections.abc import Collection
 
 from rheostat.measurement.code.case import Case
+from rheostat.measurement.code.device_kernels.device_heap import device_heap
 from rheostat.measurement.code.device_kernels.kernel_choices import kernel_choices
 from rheostat.measurement.code.device_kernels.narrow_kernels import narrow_counters
 from rheostat.measurement.code.reached.bounded_exponents import unbounded_exponents
 from rheostat.measurement.code.surroundings.addresses import addresses
+from rheostat.measurement.code.surroundings.bare_waits import bare_waits
 from rheostat.measurement.code.surroundings.conditional_waits import conditional_waits
 from rheostat.measurement.code.surroundings.constructs import unseen_constructs
 from rheostat.measurement.code.surroundings.header_macros import header_macros
@@ -144,6 +146,6 @@ def unseen(case: Case, asked: frozenset[str]) -> list[Finding]:
                 found_at.append(Finding("calls", name, line, f"{m[0]}: {message}"))
     by_text = narrow_counters(case) + kernel_choices(case) + unbounded_exponents(case)
     by_text += unseen_constructs(case)
-    for rule in (thread_rooms, conditional_waits, library_room):
+    for rule in (thread_rooms, conditional_waits, bare_waits, device_heap, library_room):
         by_text += [] if rule(case.original) else rule(case.candidate)
     return found_at or header_macros(case) or addresses(case) or by_text
