@@ -90,3 +90,8 @@ def test_lines_stay_lines_and_kernels_and_other_files_what_they_are():
     )
     files = {"a.c": "int a;\nlong b;", "a.cl": "long c;", "Makefile": "long:"}
     assert narrow_lines(files) == [("a.c", 2, "long b;")]
+
+
+def test_what_kernels_hold_is_as_narrow_on_the_host_as_in_their_translation():
+    text = {"a.cu": "long b;", "a.cuh": "long c;", "a.cl": "long d;"}
+    assert narrow_lines(text) == [("a.cu", 1, "long b;"), ("a.cuh", 1, "long c;")]

@@ -6,7 +6,9 @@ host's code, a candidate cannot have made wrong.
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Iterator
 
 from rheostat.measurement.code.bundled import bundled
 from rheostat.measurement.code.programs.program import Program
@@ -16,7 +18,13 @@ ERRORS = dict(re.findall(r"error\((\w+), (\d+),", bundled("runtimes", "cuda_on_h
 """Numbers of the runtime's errors by name."""
 GIVEN = r"\(\s*(\w+)\s*\)"
 ENDS = re.compile(r"\breturn\s*;")
+INDEX = re.compile(r"(\w+)\s*=\s*[^;{}]*\bblockIdx\b")
+"""A variable that kernels set by the number of a thread in the launch."""
+KINDS = ("int", "unsigned", "long", "size_t")
 ELSEWHERE = (
+    (re.compile(r"\b__(?:device|host|forceinline|noinline)__\s*"), ""),
+    (re.compile(r"\b__(?=ffs(?:ll)?\s*\()"), "__builtin_"),
+    (re.compile(r"\b__popc(?=(?:ll)?\s*\()"), "__builtin_popcount"),
     (re.compile(r"<<<(.*?)>>>\s*\("), r"(\1, "),
     (re.compile(r"\bcudaError(?:_t)?\b"), "int"),
     (re.compile(r"\bcuda(?:Success|Error\w+)\b"), lambda m: ERRORS.get(m[0], m[0])),
@@ -33,17 +41,32 @@ with an error do the freeing alone, is memory.
 def lines_of(program: Program) -> set[str]:
     r"""Lines of a text without blanks; of CUDA also as they read elsewhere.
 
-    There threads are a loop, and one that ends goes on with the next.
+    There threads are a loop over all of a launch, and one that ends goes on with the next.
 
     >>> text = 'if (s != cudaSuccess) {\n  CHECK(cudaFree( p ));\n  return;'
     >>> made = lines_of(Program({"a.cu": text}, "cuda"))
+    >>> "for(inti=0;i<(int)(gridDim.x*blockDim.x);i++)" in made
+    False
+    >>> made = {x for x in made if not x.startswith("for")}
     >>> sorted(made - lines_of(Program({"a.cc": text}, "openmp")))
     ['continue;', 'free(p);', 'if(s!=0){']
     """
     rows = program.text.splitlines()
-    elsewhere = [_elsewhere(x) for x in rows] if program.language == "cuda" else []
+    if program.language != "cuda":
+        return {without_blanks(x) for x in rows}
+    elsewhere = [_elsewhere(x) for x in rows]
     ends = [ENDS.sub("continue;", x) for x in elsewhere]
-    return {without_blanks(x) for x in (*rows, *elsewhere, *ends)}
+    loops = _loops_over_threads(program.text)
+    return {without_blanks(x) for x in (*rows, *elsewhere, *ends, *loops)}
+
+
+def _loops_over_threads(text: str) -> Iterator[str]:
+    """Heads of loops over all threads of a launch, of which there may be one block alone."""
+    names = {*(f"index_{axis}" for axis in "xyz"), *INDEX.findall(text)}
+    for name, axis, kind in itertools.product(sorted(names), "xyz", KINDS):
+        size = f"({kind})(gridDim.{axis} * blockDim.{axis})"
+        yield f"for ({kind} {name} = 0; {name} < {size}; {name}++)"
+        yield f"for ({kind} {name} = 0; {name} < {size}; {name}++) {{"
 
 
 def _elsewhere(row: str) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Collection, Mapping
 from rheostat.measurement.code.programs.program import CXX, C
 
 HEADERS = (".h", ".hh", ".hpp", ".hxx", ".inc", ".inl")
+OF_CUDA = (".cu", ".cuh")
 PIECE = re.compile(
     r'(?P<raw>R"(?P<tag>[^()\s"]*)\(.*?\)(?P=tag)")|(?P<text>"(?:[^"\\\n]|\\.)*")|'
     r"(?P<other>//[^\n]*|/\*.*?\*/|'(?:[^'\\\n]|\\.)+'|#[^\S\n]*include[^\n]*)|"
@@ -86,8 +87,8 @@ def narrow_lines(files: Mapping[str, str]) -> list[tuple[str, int, str]]:
 
 
 def is_text_of_c(name: str) -> bool:
-    """Whether a file is C or C++ by its name, and no kernel of OpenCL."""
-    return name.endswith((*C, *CXX, *HEADERS))
+    """Whether a file is C, C++ or CUDA by its name, and no kernel of OpenCL."""
+    return name.endswith((*C, *CXX, *HEADERS, *OF_CUDA))
 
 
 def _piece(m: re.Match[str]) -> str:

@@ -30,8 +30,8 @@ CLOCKS = re.compile(
     r"time|times|clock|clock_gettime|gettimeofday|ftime|timespec_get|omp_get_wt(?:ime|ick)|"
     r"std::chrono"
 )
-TIMED = re.compile(r"\bcudaEventElapsedTime\b")
-"""By what an original asks its device for the time; a translation asks the host."""
+TIMED = re.compile(r"\bcudaEvent(?:ElapsedTime|Record)\b")
+"""By what an original has its device note the time; a translation asks the host for it."""
 UNKNOWN = "what it gives may hang on more than its arguments, and the original does not call it"
 OF_OPENMP = re.compile(r"omp_(?!get_(?:num_devices|initial_device)|is_initial_device)")
 OF_SYSTEM = (
