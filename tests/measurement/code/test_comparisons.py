@@ -177,3 +177,9 @@ def test_of_equal_outputs_no_line_is_looked_at(monkeypatch) -> None:
     """A hundred thousand lines take more than a second, and are compared after every run."""
     monkeypatch.setattr(compare_output, "output_lines", None)
     assert differences("a nan\n1 2", "a nan\n1 2", Tolerance()) == []
+
+
+def test_numbers_of_thousands_of_digits_are_compared_to_the_last() -> None:
+    long = "1" * 6585
+    assert differences(f"hits {long}", f"hits 0{long}", Tolerance()) == []
+    assert len(differences(f"hits {long}", f"hits {long[:-1]}2", Tolerance())) == 1

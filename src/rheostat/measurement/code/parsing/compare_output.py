@@ -87,7 +87,7 @@ class Tolerance:
         if value == expected:
             return True
         if re.fullmatch(r"[-+]?\d+", value) and re.fullmatch(r"[-+]?\d+", expected):
-            return int(value) == int(expected)
+            return Decimal(value) == Decimal(expected)  # of as many digits as there are
         if not (self.relative or self.relative is None or self.absolute or self.ulps):
             return Decimal(value) == Decimal(expected)
         a, b = float(value), float(expected)

@@ -99,5 +99,5 @@ def to_last_digits(got: str, expected: str) -> str:
 def _is_near(one: re.Match[str], other: re.Match[str]) -> bool:
     if one["power"] != other["power"]:
         return False
-    unit = 10.0 ** (int(one["power"] or 0) - len(one["digits"]))
+    unit = float(f"1e{int(one['power'] or 0) - len(one['digits'])}")
     return abs(float(one[0]) - float(other[0])) < 1.5 * unit

@@ -111,7 +111,7 @@ def _apart(plain: str, own: str, got: str, agreed: Tolerance) -> Iterator[Apart]
             m = PRINTED.fullmatch(printed)
             if not (m and NUMBER.fullmatch(a) and NUMBER.fullmatch(b)):
                 continue
-            unit = 10.0 ** (int(m["power"] or 0) - len(m["digits"]))
+            unit = float(f"1e{int(m['power'] or 0) - len(m['digits'])}")
             by = abs(float(a) - float(b))
             relative = agreed.relative or 0.0
             hidden = max(LAST_DIGIT, OF_TOLERANCE * relative) * unit
