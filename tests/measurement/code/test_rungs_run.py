@@ -388,3 +388,13 @@ def test_regions_with_an_if_clause_are_judged_on_the_device_at_every_size(case, 
         assert evidence.state == state
         (found,) = evidence.findings
         assert f"and the `if` clauses of its regions {which}, output line 1" in found.message
+
+
+def test_what_llvms_library_may_do_is_tried_where_a_program_has_the_word(case, box):
+    plain = of(case, "openmp")
+    text = {"a.c": "int candidate;\n#pragma omp threadprivate(candidate)\n"}
+    named = replace(plain, candidate=replace(plain.candidate, files=text))
+    box.says["candidate", "run clang"] = lambda a: done(
+        f"sum {int(a.command[-1]) + ('OMP_DYNAMIC' in a.environment)}")  # fmt: skip
+    assert rungs_run.threads(plain).state == PASSED
+    assert "(OMP_DYNAMIC)" in rungs_run.threads(named).findings[0].message
