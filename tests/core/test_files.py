@@ -161,6 +161,7 @@ def test_no_writer_opens_its_target_by_itself():
         # members of an archive in memory, folders that are temporary or made for one run
         "core/graph.py", "measurement/code/workbench.py", "measurement/network/simgrid_run.py",
         "measurement/code/reached/mutant_runs.py", "measurement/code/altered/guided_streams.py",
+        "measurement/code/reached/margins_on_data.py",
         "core/storage/files.py", "measurement/fetch/resume.py",
         "measurement/synthetic/counter_runs.py",
         "prediction/out_of_core/binned_file.py", "measurement/job_logs/job_store.py",
