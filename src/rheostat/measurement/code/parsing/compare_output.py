@@ -20,7 +20,7 @@ TIMING_WORD = (
 UNIT = r"(?:s|secs?|seconds?|ms|msecs?|milliseconds?|us|usecs?|microseconds?|ns|сек|мс|[gmt]flops?(?:/s)?|[gm]i?b/s)"  # noqa: E501
 TIMING = (
     re.compile(rf"(?i)\b{TIMING_WORD}\b[^0-9\n]{{0,40}}?(?P<number>{NUMBER})"),
-    re.compile(rf"(?i)(?<![\w.])(?P<number>{NUMBER})\s*[(\[]?{UNIT}\b"),
+    re.compile(rf"(?i)(?<![\w.])(?P<number>(?>{NUMBER}))\s*[(\[]?{UNIT}\b"),  # of long numbers, too
 )
 TOKEN = re.compile(rf"(?<![A-Za-z_]){NUMBER}(?![A-Za-z_])|[^\W\d]\w*|[^\s\w]")
 MOST_DIFFERENCES = 5
