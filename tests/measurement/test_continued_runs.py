@@ -55,3 +55,21 @@ def test_attempts_of_which_no_column_says_the_run_are_no_whole_runs(tmp_path) ->
 def test_two_numbers_that_count_no_common_steps_join_nothing(tmp_path, heads) -> None:
     runs = runs_of(tmp_path, ROWS, HEAD.replace("start_step,end_step", heads))
     assert len(runs.frame) == len(ROWS)
+
+
+def test_attempts_that_each_have_a_job_of_their_own_are_no_whole_runs(tmp_path) -> None:
+    rows = [row.replace(row[:2], f"70{k}", 1) for k, row in enumerate(ROWS)]
+    runs = runs_of(tmp_path, rows, HEAD.replace("run_id", "job_id"))
+    finished = runs.frame.filter(~runs.frame["censored"])
+    assert finished["nodes"].to_list() == [4]
+
+
+def test_a_run_is_joined_beside_the_jobs_of_its_attempts(tmp_path) -> None:
+    rows = [f"70{k},{row}" for k, row in enumerate(ROWS)]
+    runs = runs_of(tmp_path, rows, f"job_id,{HEAD}")
+    assert runs.frame.sort("nodes")["runtime_s"].to_list() == [9010.0, 4905.0, 2905.0]
+
+
+def test_a_run_whose_beginning_is_in_no_row_is_no_whole_run(tmp_path) -> None:
+    runs = runs_of(tmp_path, [*ROWS[1:3], *ROWS[3:]])
+    assert runs.frame.sort("nodes")["censored"].to_list() == [True, False, False]

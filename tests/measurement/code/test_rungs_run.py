@@ -134,7 +134,7 @@ def test_the_output_is_compared_with_each_count_of_threads(case, box):
     asked = [
         (a.command[-1], a.environment["OMP_NUM_THREADS"], a.limits)
         for a in box.asked("run gcc")
-        if not any(a.environment.keys() & s[1] for s in OTHER_SETTINGS)
+        if not any(a.environment.items() & s.environment.items() for s in OTHER_SETTINGS)
     ]
     more = [asked.pop() for _ in MORE_THREADS][::-1]
     assert more == [("700", str(k), replace(MIDDLE.limits(k), address_space_b=0))
@@ -163,7 +163,7 @@ def test_openmp_is_set_as_other_people_do_and_the_original_may_change_with_it(ca
     box.says["candidate", "run gcc"] = cancelled
     (found,) = rungs_run.threads(openmp).findings
     assert found.message == (
-        f"with n=3{OTHER_SETTINGS[0][2]}, output line 1: expected 'sum 3', got 'sum 4'"
+        f"with n=3{OTHER_SETTINGS[0].said}, output line 1: expected 'sum 3', got 'sum 4'"
     )
     box.says["original", "run gcc"] = cancelled
     assert rungs_run.threads(openmp).state == PASSED

@@ -49,14 +49,18 @@ def with_continued(
     [True, True]
     """
     ends = _first_and_last(table, knobs)
-    if ends is None or not (later := _above_0(table, ends[0])):
+    if ends is None or not _above_0(table, ends[0]):
         return table, []
-    ids = [c for c in table.columns if RUN.fullmatch(c.lower()) and c not in knobs]
-    if ids:
-        return _joined(table, [*ids, *(k for k in knobs if k in table.columns)], ends)
+    ids = [c for c in table.columns if RUN.fullmatch(c.lower()) and c not in knobs
+           and table[c].is_duplicated().any()]  # fmt: skip
+    of_run = [*ids, *(k for k in knobs if k in table.columns)]
+    table, notes = _joined(table, of_run, ends) if ids else (table, [])
+    if not (later := _above_0(table, ends[0])):
+        return table, notes
     known = pl.col("censored") if "censored" in table.columns else pl.lit(False)
     part = pl.col(ROW).is_in(later)
-    return table.with_columns(censored=known | part), [note_rows(PART.format(ends[0]), later)]
+    said = note_rows(PART.format(ends[0]), later)
+    return table.with_columns(censored=known | part), [*notes, said]
 
 
 def _first_and_last(table: pl.DataFrame, knobs: Collection[str]) -> tuple[str, str] | None:
@@ -95,7 +99,7 @@ def _joined(
     for _, attempts in groupby(ordered, key=lambda r: tuple(r[c] for c in of_run)):
         for parts in _from_0(sorted(attempts, key=lambda r: r[ends[1]] or 0), ends[0]):
             rows += [p[ROW] for p in parts[1:]]
-            runs.append(_sum(parts))
+            runs.append(_sum(parts) | {ends[0]: parts[0][ends[0]]})
     if not rows:
         return table, []
     said = note_rows(JOINED.format(*ends), sorted(rows))

@@ -117,9 +117,8 @@ def machine_kinds(runs: JobTable, column: str, knobs: Sequence[str]) -> MachineK
     there = {"runtime_s", column, *knobs} <= set(runs.columns)
     if not there or runs.frame[column].dtype not in (pl.String, pl.Boolean):
         return None
-    known = runs.frame.filter(pl.col("runtime_s") > 0).drop_nulls(knobs)
-    if "censored" in known.columns:  # what was cut off tells nothing of a machine's speed
-        known = known.filter(pl.col("censored").fill_null(value=False).not_())
+    ended = runs.frame.filter(~runs.cut_off)  # what was cut off tells nothing of a machine's speed
+    known = ended.filter(pl.col("runtime_s") > 0).drop_nulls(knobs)
     known = known.with_columns(pl.col(column).cast(pl.String).fill_null(NOTHING))
     names = known[column].unique().sort().to_list()
     setting = known.select(pl.struct(knobs).rank("dense")).to_series().to_numpy() - 1

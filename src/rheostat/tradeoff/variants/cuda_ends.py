@@ -11,9 +11,8 @@ from collections.abc import Iterator
 
 from rheostat.measurement.code.parsing.syntax_tree import walk
 from rheostat.tradeoff.variants.c_source import CSource, Edit, Node, identifiers
+from rheostat.tradeoff.variants.cuda_text import BARRIER
 from rheostat.tradeoff.variants.cuda_variables import declared_name
-
-BARRIER = "__syncthreads"
 
 
 def with_early_ends(text: str) -> str:

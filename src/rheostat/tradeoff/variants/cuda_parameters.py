@@ -13,9 +13,8 @@ from collections.abc import Iterator
 from rheostat.measurement.code.parsing.syntax_tree import walk
 from rheostat.tradeoff.variants.c_source import LOOPS, CSource, Edit, Node, identifiers
 from rheostat.tradeoff.variants.cuda_kernels import changes
-from rheostat.tradeoff.variants.cuda_text import DEFINE
+from rheostat.tradeoff.variants.cuda_text import BARRIER, DEFINE
 
-BARRIER = "__syncthreads"
 RESTRICT = re.compile(r"\s*\b__restrict(?:__)?\b")
 COUNTER = r"(?:unsigned\s+)?(?:int|long|unsigned|size_t)"
 NUMBER_OR_POINTER = re.compile(r"[\w:\s*]+[\s*]\w+")

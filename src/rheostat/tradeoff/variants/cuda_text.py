@@ -22,6 +22,7 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"[^\n]*$')
 DEFINE = re.compile(
     r"^[ \t]*#[ \t]*define[ \t]+(\w+)(\([^()\n]*\))?((?:\\[ \t]*\n|[^\n])*)", re.MULTILINE
 )
+BARRIER = "__syncthreads"
 QUALIFIER = r"__(?:global|device|host|shared|constant|managed|forceinline|noinline)__"
 INDEX = r"\b(?:threadIdx|blockIdx|blockDim|gridDim)\b"
 HIDDEN = re.compile(
