@@ -147,7 +147,7 @@ def test_builds_of_a_candidate_are_gone_and_those_of_the_original_stay(dot: Veri
     dot.verify(loop("simd reduction(+:s)"), rungs=("parse", "output"))
     texts = {b.program.text for b in dot.reference.bench.builds.values()}
     assert dot.reference.original.text in texts
-    ours = ("each_input", "another_library", "reached", "other_data")
+    ours = ("each_input", "another_library", "reached", "other_data", "lock_sets")
     own = {library(name).text for name in ours}
     assert texts <= {dot.reference.original.text, EMPTY, PROBE, PARENT.text} | own
     assert len(list(dot.reference.bench.folder.iterdir())) == len(dot.reference.bench.builds)
